@@ -29,7 +29,7 @@ type auth struct {
 
 // key returns the identity of the API key that a request carries.
 func (a auth) key(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
-	return a.bearerOf(w, r, a.store.Authenticate)
+	return a.bearerOf(w, r, a.store.People.Authenticate)
 }
 
 // keyOrSession returns the identity of a request's API key or, without one, of its browser session.
@@ -38,7 +38,7 @@ func (a auth) keyOrSession(w http.ResponseWriter, r *http.Request) (store.Identi
 	if err != nil || r.Header.Get("Authorization") != "" {
 		return a.key(w, r)
 	}
-	who, sessionID, err := a.store.SessionIdentity(r.Context(), cookie.Value)
+	who, sessionID, err := a.store.People.SessionIdentity(r.Context(), cookie.Value)
 	return a.limited(w, r, who, sessionID, err)
 }
 
@@ -57,7 +57,7 @@ func (a auth) limited(w http.ResponseWriter, r *http.Request, who store.Identity
 
 // mcpKey returns the identity of a request's API key or OAuth access token.
 func (a auth) mcpKey(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
-	return a.bearerOf(w, r, a.store.AuthenticateMCP)
+	return a.bearerOf(w, r, a.store.People.AuthenticateMCP)
 }
 
 // bearerOf returns the identity of a request's bearer token. identify looks it up.
@@ -76,7 +76,7 @@ func (a auth) bearerOf(w http.ResponseWriter, r *http.Request,
 func (a auth) reidentify(r *http.Request) func(context.Context) (store.Identity, error) {
 	secret, err := bearer(r)
 	if err == nil {
-		return func(ctx context.Context) (store.Identity, error) { return a.store.Authenticate(ctx, secret) }
+		return func(ctx context.Context) (store.Identity, error) { return a.store.People.Authenticate(ctx, secret) }
 	}
 	cookie, missing := r.Cookie(SessionCookie)
 	if missing != nil || r.Header.Get("Authorization") != "" {
@@ -84,7 +84,7 @@ func (a auth) reidentify(r *http.Request) func(context.Context) (store.Identity,
 	}
 	token := cookie.Value
 	return func(ctx context.Context) (store.Identity, error) {
-		who, _, err := a.store.SessionIdentity(ctx, token)
+		who, _, err := a.store.People.SessionIdentity(ctx, token)
 		return who, err
 	}
 }

@@ -19,7 +19,7 @@ import (
 func TestUnauthorized(t *testing.T) {
 	is, s := onServer(t, idle)
 	_, revoked := storetest.Caller(t, s.store, "Acme", "bob@example.com", store.RoleMember)
-	if _, err := s.store.RevokeKey(t.Context(), store.Operator(), revoked); err != nil {
+	if _, err := s.store.People.RevokeKey(t.Context(), store.Operator(), revoked); err != nil {
 		t.Fatal(err)
 	}
 	for name, header := range map[string]string{
@@ -80,7 +80,7 @@ func TestRevocation(t *testing.T) {
 	guest.do(t, "POST", "/api/tasks", encode(fields{"workerId": id, "input": scripted("wait 1h")}), "Prefer: respond-async")
 	wide, task := guest.open(t, "GET", path+"/stream", ""), guest.open(t, "GET", path+"?stream=true", "")
 	is.Equal(guest.do(t, "GET", "/api/me", "").status, 200)
-	_, err := s.store.RevokeKey(t.Context(), store.Operator(), guest.key)
+	_, err := s.store.People.RevokeKey(t.Context(), store.Operator(), guest.key)
 	is.NoErr(err)
 	is.Equal(guest.do(t, "GET", "/api/me", "").refused(), "401 unauthorized")
 	is.True(!wide.ended(t)) // the stream ended without a [DONE]
@@ -93,9 +93,9 @@ func TestSessionStreams(t *testing.T) {
 	is, s := onServer(t, withTiming(handlers.Timing{CheckEvery: 10 * time.Millisecond}))
 	id := s.newWorker(t, fields{})
 	path := "/api/workers/" + id
-	token, err := s.store.CreateSession(t.Context(), s.owner.Caller, "Browser/1")
+	token, err := s.store.People.CreateSession(t.Context(), s.owner.Caller, "Browser/1")
 	is.NoErr(err)
-	_, sessionID, err := s.store.SessionIdentity(t.Context(), token)
+	_, sessionID, err := s.store.People.SessionIdentity(t.Context(), token)
 	is.NoErr(err)
 	cookie := "Cookie: " + handlers.SessionCookie + "=" + token
 	s.must(t, "POST", path, encode(fields{"input": scripted("wait 200ms", "say heard")}))
@@ -104,7 +104,7 @@ func TestSessionStreams(t *testing.T) {
 	is.True(browser.open(t, "GET", path+"?stream=true", "", cookie).ended(t)) // with a [DONE]
 	s.run(t, fields{"workerId": id, "input": scripted("say again")})
 	wide.until(t, `"delta":"again`)
-	is.NoErr(s.store.EndSession(t.Context(), s.owner.Caller, sessionID))
+	is.NoErr(s.store.People.EndSession(t.Context(), s.owner.Caller, sessionID))
 	is.True(!wide.ended(t)) // the stream ended without a [DONE]
 }
 
@@ -134,7 +134,7 @@ func TestEndOfIdleStream(t *testing.T) {
 	wide := guest.open(t, "GET", "/api/workers/"+id+"/stream", "")
 	guest.run(t, fields{"workerId": id, "input": scripted("say heard")})
 	wide.until(t, `"delta":"heard`)
-	_, err := s.store.RevokeKey(t.Context(), store.Operator(), guest.key)
+	_, err := s.store.People.RevokeKey(t.Context(), store.Operator(), guest.key)
 	is.NoErr(err)
 	_, err = io.Copy(io.Discard, wide.lines)
 	is.NoErr(err) // the body is complete

@@ -160,7 +160,7 @@ func TestFileVersions(t *testing.T) {
 	is.Equal(string(s.must(t, "GET", bare, "").body), "second")
 	is.Equal(string(s.must(t, "GET", bare+"?v=", "").body), "second")
 	is.True(strings.Contains(s.must(t, "GET", first, "").header.Get("Cache-Control"), "immutable"))
-	token, err := s.store.CreateSession(t.Context(), s.owner.Caller, "Browser/1")
+	token, err := s.store.People.CreateSession(t.Context(), s.owner.Caller, "Browser/1")
 	is.NoErr(err)
 	is.Equal(s.as("").must(t, "GET", first, "", "Cookie: "+handlers.SessionCookie+"="+token).header.Get("Cache-Control"), "private, no-cache") // a browser may have several users
 	for _, v := range []string{"000000000000", "x", strings.ToUpper(first[len(first)-12:]), first[len(first)-12:] + "0", "%25", "'"} {

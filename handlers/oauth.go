@@ -216,7 +216,7 @@ func (a *API) registerClient(w http.ResponseWriter, r *request) error {
 	err = body.Invalid.Err()
 	var c store.OAuthClient
 	if err == nil {
-		c, err = a.store.RegisterOAuthClient(r.Context(), db.FirstRunes(name, maxClientName), uris)
+		c, err = a.store.People.RegisterOAuthClient(r.Context(), db.FirstRunes(name, maxClientName), uris)
 	}
 	if err != nil {
 		return invalidClient(err)
@@ -308,16 +308,16 @@ func (a *API) issueTokens(w http.ResponseWriter, r *request) error {
 	}
 	clientID, addr := form.Get("client_id"), serve.ClientAddr(r.Request)
 	// An unknown client has its own error, which tells the client to register again.
-	if _, err := a.store.OAuthClient(r.Context(), clientID); err != nil {
+	if _, err := a.store.People.OAuthClient(r.Context(), clientID); err != nil {
 		return err
 	}
 	var t store.OAuthTokens
 	switch form.Get("grant_type") {
 	case "authorization_code":
-		t, err = a.store.ExchangeCode(r.Context(), store.OAuthExchange{ClientID: clientID, Code: form.Get("code"),
+		t, err = a.store.People.ExchangeCode(r.Context(), store.OAuthExchange{ClientID: clientID, Code: form.Get("code"),
 			RedirectURI: form.Get("redirect_uri"), Verifier: form.Get("code_verifier")}, addr)
 	case "refresh_token":
-		t, err = a.store.RefreshTokens(r.Context(), clientID, form.Get("refresh_token"), addr)
+		t, err = a.store.People.RefreshTokens(r.Context(), clientID, form.Get("refresh_token"), addr)
 	default:
 		err = &Problem{Status: http.StatusBadRequest, Code: "unsupported_grant_type",
 			Message: "grant_type must be authorization_code or refresh_token"}
@@ -339,7 +339,7 @@ func (a *API) revokeToken(w http.ResponseWriter, r *request) error {
 		return db.Errorf(db.Invalid, "token is required")
 	}
 	// Only the client of the token can revoke it: the store compares the client_id.
-	err = a.store.RevokeToken(r.Context(), form.Get("client_id"), form.Get("token"), serve.ClientAddr(r.Request))
+	err = a.store.People.RevokeToken(r.Context(), form.Get("client_id"), form.Get("token"), serve.ClientAddr(r.Request))
 	if err != nil {
 		return err
 	}

@@ -195,7 +195,7 @@ func TestThreads(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, false, nil)
-	p.store.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "x", Email: "carol@example.com", OrganizationName: "Acme", Role: store.RoleMember})
+	p.store.People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "x", Email: "carol@example.com", OrganizationName: "Acme", Role: store.RoleMember})
 	is.Equal(p.send("bob@example.net", p.address(), letter("First", "From: bob@example.net", "Message-ID: <1@example.net>")), "250 2.0.0 OK: queued")
 	reply := p.replies(1, store.EmailKept)[0]
 	first := p.emails(store.Inbound)[0]

@@ -281,7 +281,7 @@ func TestReleaseKeepsTheProof(t *testing.T) {
 	e, v := p.delivered("192.0.2.7", "new@example.com", p.signed(d, letter("Hello", "From: new@example.com"), "example.com"))
 	is.True(v.Authenticated)
 	is.Equal(e.Status, store.EmailHeld)
-	_, _, err := p.store.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "x", Email: "new@example.com", OrganizationName: "Acme", Role: store.RoleMember})
+	_, _, err := p.store.People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "x", Email: "new@example.com", OrganizationName: "Acme", Role: store.RoleMember})
 	is.NoErr(err)
 	e, err = p.Release(t.Context(), p.owner.Caller, e.ID)
 	is.NoErr(err)

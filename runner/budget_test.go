@@ -275,7 +275,7 @@ func TestCapHolds(t *testing.T) {
 			for _, turn := range accepted {
 				ends[f.wait(turn).IncompleteLimit]++
 			}
-			left, capped, err := f.store.Allowance(f.ctx(), f.owner.OrganizationID)
+			left, capped, err := f.store.People.Allowance(f.ctx(), f.owner.OrganizationID)
 			is.NoErr(err)
 			is.True(capped)
 			if left < 0 {

@@ -92,7 +92,7 @@ func TestConnectedProvider(t *testing.T) {
 	turn := f.wait(f.accept("who?"))
 	is.Equal([]string{turn.OutputText, turn.Model}, []string{"I am box", "m-2026"})
 	is.Equal(turn.Usage.InputTokens, int64(20))
-	spent, _, err := f.store.MonthSpending(f.ctx(), f.owner)
+	spent, _, err := f.store.People.MonthSpending(f.ctx(), f.owner)
 	is.NoErr(err)
 	ordertest.AtLeast(is, spent, 24_000) // the test and the turn are charged: 20 input and 4 output tokens each
 

@@ -72,7 +72,7 @@ func TestCapHoldsAmongNodes(t *testing.T) {
 			for i, turn := range accepted {
 				ends[nodes[i%3].wait(turn).IncompleteLimit]++
 			}
-			left, capped, err := nodes[0].store.Allowance(t.Context(), nodes[0].owner.OrganizationID)
+			left, capped, err := nodes[0].store.People.Allowance(t.Context(), nodes[0].owner.OrganizationID)
 			is.NoErr(err)
 			is.True(capped)
 			ordertest.AtLeast(is, left, 0)        // more was spent than the cap permits

@@ -67,7 +67,7 @@ func (s *Store) acceptTurn(ctx context.Context, tx db.Tx, n NewTurn) (Accepted, 
 	if full != nil {
 		return Accepted{}, full
 	}
-	if err := s.checkSpending(ctx, tx, w.OrganizationID, w.creditCap); err != nil {
+	if err := s.People.checkSpending(ctx, tx, w.OrganizationID, w.creditCap); err != nil {
 		return Accepted{}, err
 	}
 	if err := s.DiskOf(w.OrganizationID).Fits(int64(len(n.Input))); err != nil {

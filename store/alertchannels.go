@@ -209,7 +209,7 @@ func (s *Store) auditAlerts(tx db.Tx, c Caller, action string, a AlertChannel) e
 	} else {
 		detail["host"] = a.Host
 	}
-	return s.audit(tx, c, action, a.ID, detail)
+	return s.People.audit(tx, c, action, a.ID, detail)
 }
 
 // PauseAlertChannel pauses a channel, or resumes it. A paused channel collects no alerts, and

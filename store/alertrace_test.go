@@ -42,7 +42,7 @@ func TestAlertOfACapThatIsOvertaken(t *testing.T) {
 	})
 	set := make(chan error, 1)
 	go func() {
-		set <- f.UpdateOrganization(f.ctx(), f.owner.Caller, store.OrganizationSettings{Name: "Acme", MonthlyCreditCap: new(1.0)})
+		set <- f.People.UpdateOrganization(f.ctx(), f.owner.Caller, store.OrganizationSettings{Name: "Acme", MonthlyCreditCap: new(1.0)})
 	}()
 	storetest.Eventually(t, "the cap", func() bool {
 		return f.count(`SELECT count(*) FROM organizations WHERE monthly_credit_cap IS NOT NULL`) > 0

@@ -156,18 +156,16 @@ func (s *Store) alertEnd(ctx context.Context, tx db.Tx, t Turn) error {
 }
 
 // alertCap raises an alert if a change makes the spending of the month exceed capNear or capReached
-// of the cap. The arguments are the spending in nano-dollars and the cap in credits, each before
-// and after the change.
-func (s *Store) alertCap(ctx context.Context, tx db.Tx, organizationID string, spentBefore, spent int64,
-	capBefore, limit *float64) error {
+// of the cap.
+func (s *Store) alertCap(ctx context.Context, tx db.Tx, c CapChange) error {
 	passed := func(share float64) bool {
-		return share <= shareOf(spent, limit) && shareOf(spentBefore, capBefore) < share
+		return share <= shareOf(c.Spent, c.Cap) && shareOf(c.SpentBefore, c.Before) < share
 	}
 	switch {
 	case passed(capReached):
-		return s.raiseAlert(ctx, tx, alertEvent{TopicCap, EventCapReached, organizationID, "", 0})
+		return s.raiseAlert(ctx, tx, alertEvent{TopicCap, EventCapReached, c.OrganizationID, "", 0})
 	case passed(capNear):
-		return s.raiseAlert(ctx, tx, alertEvent{TopicCap, EventCapNear, organizationID, "", 0})
+		return s.raiseAlert(ctx, tx, alertEvent{TopicCap, EventCapNear, c.OrganizationID, "", 0})
 	}
 	return nil
 }

@@ -196,7 +196,7 @@ func TestAlertsForMembers(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(list[0].Last.Status, "failed")
 	is.Equal(list[0].Last.Answer, "no such mailbox")
-	is.NoErr(errOf(f.RemoveMember(t.Context(), f.owner.Caller, mo.UserID)))
+	is.NoErr(errOf(f.People.RemoveMember(t.Context(), f.owner.Caller, mo.UserID)))
 	is.Equal(f.count(`SELECT count(*) FROM alert_channels`), int64(0))
 }
 

@@ -59,7 +59,7 @@ func TestAllowanceForTheRestOfATask(t *testing.T) {
 	_, suspended, err = f.SuspendTurn(f.ctx(), again, 2, f.clock.now().Add(time.Hour))
 	is.NoErr(err)
 	is.True(suspended) // the allowance is for one tool only
-	entries, _, err := f.AuditLog(f.ctx(), f.owner.Caller, store.AuditQuery{Action: "approval.approve", Limit: 10})
+	entries, _, err := f.People.AuditLog(f.ctx(), f.owner.Caller, store.AuditQuery{Action: "approval.approve", Limit: 10})
 	is.NoErr(err)
 	is.Equal(len(entries), 4) // every approval has an entry
 }
@@ -128,7 +128,7 @@ func TestAllowanceEndsWithItsMaker(t *testing.T) {
 		store.Decision{Approved: true, RestOfTask: true})
 	is.NoErr(err)
 	again := f.claim("r", 1)[0]
-	is.NoErr(errOf(f.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID)))
+	is.NoErr(errOf(f.People.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID)))
 	is.NoErr(f.JournalStep(f.ctx(), again, sameTool(f, 1, 0)))
 	_, suspended, err := f.SuspendTurn(f.ctx(), again, 1, f.clock.now().Add(time.Hour))
 	is.NoErr(err)

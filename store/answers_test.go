@@ -31,7 +31,7 @@ func TestFormerMembersCannotDecide(t *testing.T) {
 			is.NoErr(f.JournalStep(t.Context(), c, st))
 			is.NoErr(errOf(f.SuspendTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))))
 			if leaves {
-				is.NoErr(errOf(f.RemoveMember(t.Context(), f.owner.Caller, member.UserID)))
+				is.NoErr(errOf(f.People.RemoveMember(t.Context(), f.owner.Caller, member.UserID)))
 			}
 			answer := store.NewEmail{Worker: store.Worker{ID: turn.WorkerID, OrganizationID: turn.OrganizationID},
 				MessageID: "answer@b.test", From: "mo@acme.test", Verdicts: []byte(`{}`), Answer: &store.MailAnswer{ApprovalID: st.Approvals[0].ID, Text: "this"},

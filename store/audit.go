@@ -12,7 +12,7 @@ import (
 
 // audit adds an entry to the audit log, in the transaction that makes the change. detail
 // holds no secrets.
-func (s *Store) audit(tx db.Tx, c Caller, action, subject string, detail map[string]any) error {
+func (s *peopleStore) audit(tx db.Tx, c Caller, action, subject string, detail map[string]any) error {
 	text, err := json.Marshal(detail)
 	if err != nil {
 		return fmt.Errorf("audit %s: %w", action, err)
@@ -26,7 +26,7 @@ func (s *Store) audit(tx db.Tx, c Caller, action, subject string, detail map[str
 
 // auditUser is audit for a change of the user in all organizations. Each organization of the user
 // gets the entry.
-func (s *Store) auditUser(ctx context.Context, tx db.Tx, c Caller, userID, action string, detail map[string]any) error {
+func (s *peopleStore) auditUser(ctx context.Context, tx db.Tx, c Caller, userID, action string, detail map[string]any) error {
 	organizations, err := db.All(ctx, tx, db.ScanString, `SELECT organization_id FROM memberships WHERE user_id = ?`,
 		userID)
 	for _, id := range organizations {
@@ -80,7 +80,7 @@ type AuditQuery struct {
 
 // AuditLog lists the changes in the caller's organization, newest first, and the cursor of the next
 // page, or "" after the last. It returns Forbidden for a Member.
-func (s *Store) AuditLog(ctx context.Context, c Caller, q AuditQuery) ([]AuditEntry, string, error) {
+func (s *peopleStore) AuditLog(ctx context.Context, c Caller, q AuditQuery) ([]AuditEntry, string, error) {
 	if err := c.Allow(SeeAudit); err != nil {
 		return nil, "", err
 	}

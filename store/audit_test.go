@@ -19,7 +19,7 @@ func (f *fixture) auditLog(q store.AuditQuery, n int) (list []store.AuditEntry) 
 	f.t.Helper()
 	q.Limit = n
 	for {
-		page, next, err := f.AuditLog(f.ctx(), f.owner.Caller, q)
+		page, next, err := f.People.AuditLog(f.ctx(), f.owner.Caller, q)
 		is.New(f.t).NoErr(err)
 		if list = append(list, page...); next == "" {
 			return list
@@ -39,8 +39,8 @@ func TestAuditLog(t *testing.T) {
 	begun := f.clock.now().Add(time.Second)
 	for range 10 {
 		f.clock.advance(time.Second)
-		is.NoErr(errOf(f.CreateKey(f.ctx(), admin.Caller, store.NewKey{Name: "a key"})))
-		is.NoErr(errOf(f.CreateInvitation(f.ctx(), f.owner.Caller, "new@acme.test", store.RoleMember)))
+		is.NoErr(errOf(f.People.CreateKey(f.ctx(), admin.Caller, store.NewKey{Name: "a key"})))
+		is.NoErr(errOf(f.People.CreateInvitation(f.ctx(), f.owner.Caller, "new@acme.test", store.RoleMember)))
 	}
 	for _, n := range []int{1, 3, 100} {
 		is.Equal(len(f.auditLog(store.AuditQuery{After: begun}, n)), 20)
@@ -56,9 +56,9 @@ func TestAuditLog(t *testing.T) {
 	is.True(slices.IsSortedFunc(all, func(a, b store.AuditEntry) int { return b.CreatedAt.Compare(a.CreatedAt) }))
 	e := all[1]
 	is.Equal([]string{e.Email, e.KeyName, e.Action, e.Detail["name"].(string), e.RemoteAddr}, []string{"ada@acme.test", "test", "key.create", "a key", "10.0.0.9"})
-	_, _, err := f.AuditLog(f.ctx(), f.caller("Acme", "mo@acme.test", store.RoleMember).Caller, store.AuditQuery{})
+	_, _, err := f.People.AuditLog(f.ctx(), f.caller("Acme", "mo@acme.test", store.RoleMember).Caller, store.AuditQuery{})
 	is.True(db.IsKind(err, db.Forbidden))
-	is.True(db.IsKind(errOf(f.AuditLog(f.ctx(), f.owner.Caller, store.AuditQuery{Cursor: "x"})), db.Invalid))
+	is.True(db.IsKind(errOf(f.People.AuditLog(f.ctx(), f.owner.Caller, store.AuditQuery{Cursor: "x"})), db.Invalid))
 }
 
 // TestEveryActionIsKnown makes every audited change, and compares the actions with the list of
@@ -93,7 +93,7 @@ func TestAuditOfTools(t *testing.T) {
 	change(store.WorkerPatch{Tools: new(store.ToolRules), StrangerTools: &store.ToolRules{}})
 	var got []string
 	for _, action := range []string{"worker.tools", "worker.strangerTools"} {
-		entries, _, err := f.AuditLog(f.ctx(), f.owner.Caller, store.AuditQuery{Action: action, Limit: 10})
+		entries, _, err := f.People.AuditLog(f.ctx(), f.owner.Caller, store.AuditQuery{Action: action, Limit: 10})
 		is.NoErr(err)
 		for _, e := range entries {
 			got = append(got, fmt.Sprint(e.Action, " ", e.Detail["from"], " -> ", e.Detail["to"]))

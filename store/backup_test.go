@@ -54,7 +54,7 @@ func TestBackupAndRestore(t *testing.T) {
 	is.NoErr(store.Restore(t.Context(), dir, bytes.NewReader(archive)))
 
 	r := storetest.Reopen(t, dir, store.Options{})
-	is.NoErr(errOf(r.Authenticate(t.Context(), secret))) // keys remain valid
+	is.NoErr(errOf(r.People.Authenticate(t.Context(), secret))) // keys remain valid
 	is.Equal(r.Queued(), int64(1))
 	at, err = r.LastBackup()
 	is.NoErr(err)

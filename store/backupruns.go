@@ -81,5 +81,5 @@ func BackupSize(ctx context.Context, dir string) (size int64) {
 
 // AuditBackup records that the caller has asked for a backup.
 func (s *Store) AuditBackup(ctx context.Context, c Caller) error {
-	return s.db.Write(ctx, func(tx db.Tx) error { return s.audit(tx, c, "backup.request", "", nil) })
+	return s.db.Write(ctx, func(tx db.Tx) error { return s.People.audit(tx, c, "backup.request", "", nil) })
 }

@@ -89,8 +89,8 @@ func TestNames(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(title, "Scribe") // even though the worker is deleted
 	is.True(db.IsNotFound(errOf(f.WorkerTitle(t.Context(), store.Task{WorkerID: "none"}))))
-	name, err := f.UserName(t.Context(), f.owner.UserID)
+	name, err := f.People.UserName(t.Context(), f.owner.UserID)
 	is.NoErr(err)
 	is.True(name != "")
-	is.True(db.IsNotFound(errOf(f.UserName(t.Context(), "none"))))
+	is.True(db.IsNotFound(errOf(f.People.UserName(t.Context(), "none"))))
 }

@@ -179,7 +179,7 @@ func TestCostsOfOperations(t *testing.T) {
 	f.startRunner("r")
 	f.runTasks(3) // prepares statements and fills counters that are computed once
 	allowance := func() {
-		is.NoErr(errOf(f.Allowance(context.Background(), f.owner.OrganizationID)))
+		is.NoErr(errOf(f.People.Allowance(context.Background(), f.owner.OrganizationID)))
 	}
 	allowance()
 	var turn store.Turn

@@ -22,8 +22,8 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 	second := f.newWorker(f.owner, store.NewWorker{Title: "Scribe 2"})
 	for i := range 3 {
 		f.caller("Acme", fmt.Sprintf("m%d@acme.test", i), store.RoleMember)
-		is.NoErr(errOf(f.CreateKey(ctx, c, store.NewKey{Name: fmt.Sprint("key ", i)})))
-		is.NoErr(f.RenameUser(ctx, c, fmt.Sprint("Ann ", i)))
+		is.NoErr(errOf(f.People.CreateKey(ctx, c, store.NewKey{Name: fmt.Sprint("key ", i)})))
+		is.NoErr(f.People.RenameUser(ctx, c, fmt.Sprint("Ann ", i)))
 		f.accept(f.turn())
 	}
 	later := f.clock.now().Add(time.Hour)
@@ -54,7 +54,7 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 	}
 	for _, action := range []string{"", "user.name"} {
 		lists["audit "+action] = func(cursor string) (string, error) {
-			_, next, err := f.AuditLog(ctx, c, store.AuditQuery{Action: action, Cursor: cursor, Limit: 1})
+			_, next, err := f.People.AuditLog(ctx, c, store.AuditQuery{Action: action, Cursor: cursor, Limit: 1})
 			return next, err
 		}
 	}
@@ -73,11 +73,11 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 		return next, err
 	}
 	lists["keys"] = func(cursor string) (string, error) {
-		_, next, err := f.OrganizationKeys(ctx, c, cursor, 1)
+		_, next, err := f.People.OrganizationKeys(ctx, c, cursor, 1)
 		return next, err
 	}
 	lists["members"] = func(cursor string) (string, error) {
-		_, next, err := f.Members(ctx, c, cursor, 1)
+		_, next, err := f.People.Members(ctx, c, cursor, 1)
 		return next, err
 	}
 	given := map[string]string{}
@@ -113,21 +113,21 @@ func TestNamesShowSomething(t *testing.T) {
 			return fields.Err()
 		},
 		"key": func(name string) error {
-			return errOf(f.CreateKey(ctx, c, store.NewKey{Name: name}))
+			return errOf(f.People.CreateKey(ctx, c, store.NewKey{Name: name}))
 		},
 		"key of the command": func(name string) error {
-			return errOf(f.CreateKey(ctx, store.Operator(), store.NewKey{Name: name}))
+			return errOf(f.People.CreateKey(ctx, store.Operator(), store.NewKey{Name: name}))
 		},
 		"organization of the command": func(name string) error {
 			if name == "" {
 				return db.Errorf(db.Invalid, "is the default one")
 			}
-			_, _, err := f.CreateKey(ctx, store.Operator(), store.NewKey{Name: "x", OrganizationName: name, Email: "new@acme.test"})
+			_, _, err := f.People.CreateKey(ctx, store.Operator(), store.NewKey{Name: "x", OrganizationName: name, Email: "new@acme.test"})
 			return err
 		},
-		"user": func(name string) error { return f.RenameUser(ctx, c, name) },
+		"user": func(name string) error { return f.People.RenameUser(ctx, c, name) },
 		"organization": func(name string) error {
-			return f.UpdateOrganization(ctx, c,
+			return f.People.UpdateOrganization(ctx, c,
 				store.OrganizationSettings{Name: name})
 		},
 	}

@@ -128,7 +128,7 @@ func (s *Store) auditDecision(tx db.Tx, c Caller, task Task, a Approval, d Decis
 	case ApprovalAnswered:
 		action = "question.answer" // the answer itself is content, which the log does not hold
 	}
-	return s.audit(tx, c, action, a.ID, detail)
+	return s.People.audit(tx, c, action, a.ID, detail)
 }
 
 // forbidden returns the error for a caller who may see an approval but not decide on it.

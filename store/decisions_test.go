@@ -164,7 +164,7 @@ func TestDecisionLinks(t *testing.T) {
 	mails, _, err := f.Emails(f.ctx(), f.owner.Caller, store.EmailQuery{Direction: store.Outbound, Limit: 10})
 	is.NoErr(err)
 	is.Equal(len(mails), 1) // members do not see the mails of others
-	is.NoErr(errOf(f.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID)))
+	is.NoErr(errOf(f.People.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID)))
 	_, err = f.DecisionLink(f.ctx(), second, "")
 	is.True(db.IsKind(err, db.NotFound)) // the user is not a member any more
 	_, err = f.DecideApproval(f.ctx(), l.Caller, l.Task.ID, st.Approvals[1].ID, store.Decision{Approved: true})

@@ -49,7 +49,7 @@ func TestStartOnFullDisk(t *testing.T) {
 			makeRoom := storetest.FillDisk(t, dir, 0)
 			s, err = openAt(t, dir, c)
 			is.NoErr(err)
-			id, err := s.Authenticate(t.Context(), key)
+			id, err := s.People.Authenticate(t.Context(), key)
 			is.NoErr(err) // requests can be authenticated
 			list, _, err := s.Workers(t.Context(), id.Caller, store.WorkerQuery{Limit: 5})
 			is.NoErr(err)

@@ -106,7 +106,7 @@ func TestDiskReserve(t *testing.T) {
 	resume := false
 	refused(f.UpdateSchedule(f.ctx(), f.owner.Caller, f.worker.ID, sch.ID, store.SchedulePatch{Paused: &resume}))
 	refused(f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title}))
-	refused(f.RegisterOAuthClient(f.ctx(), "Program", []string{"https://program.example/back"}))
+	refused(f.People.RegisterOAuthClient(f.ctx(), "Program", []string{"https://program.example/back"}))
 	refused(nil, f.Gate.Room())
 	is.Equal(len(f.claim("r", 5)), 0)         // queued turns are not claimed
 	ordertest.AtMost(is, f.ScheduleRoom(), 0) // schedules wait

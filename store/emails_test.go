@@ -295,7 +295,7 @@ func TestMailNeedsTheRoleOfNow(t *testing.T) {
 	is.NoErr(f.EndReply(f.ctx(), reply, store.EmailFailed, "given up"))
 
 	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
-	is.NoErr(errOf(f.ChangeRole(f.ctx(), f.owner.Caller, admin.UserID, store.RoleMember)))
+	is.NoErr(errOf(f.People.ChangeRole(f.ctx(), f.owner.Caller, admin.UserID, store.RoleMember)))
 	is.True(db.IsKind(errOf(f.ReleaseEmail(f.ctx(), admin.Caller, list[0].ID, *answered.Turn)), db.Forbidden))
 	is.True(db.IsKind(errOf(f.SendAgain(f.ctx(), admin.Caller, reply.ID)), db.Forbidden))
 }

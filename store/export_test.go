@@ -14,7 +14,7 @@ import (
 // Internals for tests.
 var (
 	IsServerID    = db.IsServerID
-	ForgetKnown   = (*Store).forgetKnown
+	ForgetKnown   = (*peopleStore).forgetKnown
 	FolderVersion = folderVersion
 	ClockFinding  = clockFinding
 )
@@ -96,21 +96,21 @@ func (s *Store) Recount(ctx context.Context) error { return s.countQueue(ctx) }
 
 // FillHashing blocks the hashing of passwords until free is called.
 func (s *Store) FillHashing() (free func()) {
-	for range cap(s.hashing) {
-		s.hashing <- struct{}{}
+	for range cap(s.People.hashing) {
+		s.People.hashing <- struct{}{}
 	}
 	return func() {
-		for range cap(s.hashing) {
-			<-s.hashing
+		for range cap(s.People.hashing) {
+			<-s.People.hashing
 		}
 	}
 }
 
 // UsesRemembered returns the number of cached last uses of keys and sessions.
 func (s *Store) UsesRemembered() int {
-	s.lastUse.mu.Lock()
-	defer s.lastUse.mu.Unlock()
-	return len(s.lastUse.seen)
+	s.People.lastUse.mu.Lock()
+	defer s.People.lastUse.mu.Unlock()
+	return len(s.People.lastUse.seen)
 }
 
 // TaskWithNum returns a Task with only the field num set.

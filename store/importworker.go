@@ -32,6 +32,6 @@ func (s *Store) ImportWorker(ctx context.Context, c Caller, n NewWorker, schedul
 		if err := s.putWebhook(tx, w.ID, hook); err != nil {
 			return w, "", err
 		}
-		return w, w.ID, s.audit(tx, c, "webhook.set", w.ID, map[string]any{"from": "", "to": webhook})
+		return w, w.ID, s.People.audit(tx, c, "webhook.set", w.ID, map[string]any{"from": "", "to": webhook})
 	})
 }

@@ -15,7 +15,7 @@ const maxInvitations = 1000
 // CreateInvitation creates a link with which the holder of that email address joins the caller's
 // organization. It returns the link with its token, which is not stored. The link replaces an
 // earlier invitation of the address. It returns Forbidden for a role above the caller's.
-func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
+func (s *peopleStore) CreateInvitation(ctx context.Context, c Caller, email string,
 	role Role) (l Link, token string, err error) {
 	var f db.Fields
 	email = strings.TrimSpace(email)
@@ -24,7 +24,7 @@ func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
 	if err := f.Err(); err != nil {
 		return Link{}, "", err
 	}
-	if err := s.Gate.RoomIn(ctx); err != nil {
+	if err := s.gate.RoomIn(ctx); err != nil {
 		return Link{}, "", err
 	}
 	err = s.db.Write(ctx, func(tx db.Tx) error {
@@ -74,7 +74,7 @@ func checkInvitation(ctx context.Context, tx db.Tx, c Caller, email string) erro
 
 // Invitations lists the open invitations of the caller's organization, newest first. It returns
 // Forbidden for a Member.
-func (s *Store) Invitations(ctx context.Context, c Caller) ([]Link, error) {
+func (s *peopleStore) Invitations(ctx context.Context, c Caller) ([]Link, error) {
 	if err := c.Allow(ManageMembers); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (s *Store) Invitations(ctx context.Context, c Caller) ([]Link, error) {
 }
 
 // RevokeInvitation deletes an open invitation of the caller's organization.
-func (s *Store) RevokeInvitation(ctx context.Context, c Caller, id string) error {
+func (s *peopleStore) RevokeInvitation(ctx context.Context, c Caller, id string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		l, err := db.One(ctx, tx, scanLink, selectLinks+`
 			WHERE l.id = ? AND l.organization_id = ? AND l.kind = 'invitation'`, id, c.OrganizationID)
@@ -109,7 +109,7 @@ func (s *Store) RevokeInvitation(ctx context.Context, c Caller, id string) error
 // AcceptInvitation returns a Conflict if the user has a password already: they must sign in with
 // it. It returns Forbidden if the user has no password and is in another organization. Otherwise
 // the creator of the invitation could use the link and gain access to that organization.
-func (s *Store) AcceptInvitation(ctx context.Context, c Caller, token string, n NewUser) (joined Caller, err error) {
+func (s *peopleStore) AcceptInvitation(ctx context.Context, c Caller, token string, n NewUser) (joined Caller, err error) {
 	hash := ""
 	if c.UserID == "" {
 		if hash, err = s.checkNewUser(ctx, token, n); err != nil {
@@ -138,7 +138,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, c Caller, token string, n 
 
 // checkNewUser returns the hash of the password that the holder of an invitation has
 // chosen.
-func (s *Store) checkNewUser(ctx context.Context, token string, n NewUser) (hash string, err error) {
+func (s *peopleStore) checkNewUser(ctx context.Context, token string, n NewUser) (hash string, err error) {
 	var f db.Fields
 	db.CheckName(&f, "name", n.Name, db.MaxName)
 	checkPassword(&f, n.Password)
@@ -153,7 +153,7 @@ func (s *Store) checkNewUser(ctx context.Context, token string, n NewUser) (hash
 
 // createInvited returns the id of the invited user. It creates the user if needed, and
 // sets their name and password.
-func (s *Store) createInvited(ctx context.Context, tx db.Tx, l Link, name, hash string) (userID string, err error) {
+func (s *peopleStore) createInvited(ctx context.Context, tx db.Tx, l Link, name, hash string) (userID string, err error) {
 	if l.HasPassword {
 		return "", db.Errorf(db.Conflict, "you have a password already: sign in with it to join")
 	}
@@ -177,7 +177,7 @@ func (s *Store) createInvited(ctx context.Context, tx db.Tx, l Link, name, hash 
 
 // join makes the invited user a member. A user who has become one meanwhile keeps
 // their role.
-func (s *Store) join(ctx context.Context, tx db.Tx, l Link, remoteAddr string) (c Caller, err error) {
+func (s *peopleStore) join(ctx context.Context, tx db.Tx, l Link, remoteAddr string) (c Caller, err error) {
 	if err := deleteLink(tx, l); err != nil {
 		return c, err
 	}

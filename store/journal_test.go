@@ -194,7 +194,7 @@ func TestCreditCap(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	left, limited, err := f.Allowance(t.Context(), f.owner.OrganizationID)
+	left, limited, err := f.People.Allowance(t.Context(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.True(!limited)
 	is.Equal(left, int64(0))
@@ -203,7 +203,7 @@ func TestCreditCap(t *testing.T) {
 	step := toolStep(f, 0)
 	step.Usage.ModelCost = db.NanosPerCredit - 1
 	is.NoErr(f.JournalStep(t.Context(), c, step))
-	left, limited, err = f.Allowance(t.Context(), f.owner.OrganizationID)
+	left, limited, err = f.People.Allowance(t.Context(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.True(limited)
 	is.Equal(left, int64(1))
@@ -225,7 +225,7 @@ func TestCreditCap(t *testing.T) {
 	storetest.CapCredits(t, f.Store, f.owner.Caller, nil)
 	f.accept(f.turn())
 	for _, bad := range []float64{-1, nan()} {
-		is.True(db.IsKind(f.UpdateOrganization(t.Context(), f.owner.Caller,
+		is.True(db.IsKind(f.People.UpdateOrganization(t.Context(), f.owner.Caller,
 			store.OrganizationSettings{Name: f.owner.OrganizationName, MonthlyCreditCap: &bad}), db.Invalid))
 	}
 }

@@ -19,18 +19,18 @@ func TestKeysFromMadeToRevoked(t *testing.T) {
 	is := is.New(t)
 	c := newClock()
 	s := storetest.Open(t, store.Options{Now: c.now})
-	has, err := s.HasKeys(t.Context())
+	has, err := s.People.HasKeys(t.Context())
 	is.NoErr(err)
 	is.True(!has)
-	_, secret, err := s.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "ci", Email: "Ann@Acme.test", OrganizationName: "Acme"})
+	_, secret, err := s.People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "ci", Email: "Ann@Acme.test", OrganizationName: "Acme"})
 	is.NoErr(err)
 	is.True(strings.HasPrefix(secret, "jm_live_")) // the secret has another prefix
 	is.Equal(len(secret), len("jm_live_")+43)
-	has, err = s.HasKeys(t.Context())
+	has, err = s.People.HasKeys(t.Context())
 	is.NoErr(err)
 	is.True(has)
 
-	id, err := s.Authenticate(t.Context(), secret)
+	id, err := s.People.Authenticate(t.Context(), secret)
 	is.NoErr(err)
 	is.Equal(id.Role, store.RoleOwner) // the first user of a new organization
 	is.Equal([]string{id.OrganizationName, id.Email, id.KeyName, id.KeyPrefix}, []string{"Acme", "Ann@Acme.test", "ci", secret[:12]})
@@ -43,26 +43,26 @@ func TestKeysFromMadeToRevoked(t *testing.T) {
 
 	operator := store.Operator()
 	operator.RemoteAddr = "10.0.0.1"
-	k, err := s.RevokeKey(t.Context(), operator, secret[:12])
+	k, err := s.People.RevokeKey(t.Context(), operator, secret[:12])
 	is.NoErr(err)
 	is.Equal(k.Email, "Ann@Acme.test")
 	is.True(k.RevokedAt.Equal(c.now()))
-	is.True(db.IsKind(errOf(s.Authenticate(t.Context(), secret)), db.Unauthorized))
+	is.True(db.IsKind(errOf(s.People.Authenticate(t.Context(), secret)), db.Unauthorized))
 	c.advance(time.Minute)
-	again, err := s.RevokeKey(t.Context(), store.Operator(), k.ID)
+	again, err := s.People.RevokeKey(t.Context(), store.Operator(), k.ID)
 	is.NoErr(err)
 	is.Equal(again.RevokedAt, k.RevokedAt) // a second revocation changes nothing
 	log, err := s.Strings(t.Context(), `SELECT action || ' ' || subject || ' ' || remote_addr FROM audit_log WHERE action <> 'member.add' ORDER BY num`)
 	is.NoErr(err)
 	is.Equal(log, []string{"key.create " + k.ID + " ", "key.revoke " + k.ID + " 10.0.0.1"})
-	is.True(db.IsKind(errOf(s.RevokeKey(t.Context(), store.Operator(), "jm_live_none")), db.NotFound))
+	is.True(db.IsKind(errOf(s.People.RevokeKey(t.Context(), store.Operator(), "jm_live_none")), db.NotFound))
 }
 
 func TestUnknownKeys(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	for _, secret := range []string{"", "jm_live_", "'; DROP TABLE api_keys; --", strings.Repeat("k", 1<<20), "\x00"} {
-		_, err := f.Authenticate(t.Context(), secret)
+		_, err := f.People.Authenticate(t.Context(), secret)
 		is.New(t).True(db.IsKind(err, db.Unauthorized))
 	}
 }
@@ -71,13 +71,13 @@ func TestKeysExpire(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	_, secret, err := f.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "rolled", Email: "ann@acme.test", OrganizationName: "Acme"})
+	_, secret, err := f.People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "rolled", Email: "ann@acme.test", OrganizationName: "Acme"})
 	is.NoErr(err)
 	f.exec(`UPDATE api_keys SET expires_at = ? WHERE prefix = ?`, f.clock.now().Add(24*time.Hour).UnixMilli(), secret[:12])
 	f.clock.advance(24*time.Hour - time.Millisecond)
-	is.NoErr(errOf(f.Authenticate(t.Context(), secret)))
+	is.NoErr(errOf(f.People.Authenticate(t.Context(), secret)))
 	f.clock.advance(time.Millisecond)
-	is.True(db.IsKind(errOf(f.Authenticate(t.Context(), secret)), db.Unauthorized))
+	is.True(db.IsKind(errOf(f.People.Authenticate(t.Context(), secret)), db.Unauthorized))
 }
 
 func TestUseOfAKeyIsNotedOnceAMinute(t *testing.T) {
@@ -86,7 +86,7 @@ func TestUseOfAKeyIsNotedOnceAMinute(t *testing.T) {
 	c := newClock()
 	c.advance(time.Second)
 	s := storetest.Open(t, store.Options{Now: c.now})
-	key, secret, err := s.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "ci", Email: "a@b.test", OrganizationName: "Acme"})
+	key, secret, err := s.People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "ci", Email: "a@b.test", OrganizationName: "Acme"})
 	is.NoErr(err)
 	used := func() int64 {
 		is.NoErr(s.Ping(t.Context())) // earlier uses are written by now
@@ -95,7 +95,7 @@ func TestUseOfAKeyIsNotedOnceAMinute(t *testing.T) {
 		return n[0]
 	}
 	authenticate := func() {
-		is.NoErr(errOf(s.Authenticate(t.Context(), secret)))
+		is.NoErr(errOf(s.People.Authenticate(t.Context(), secret)))
 	}
 	is.Equal(used(), int64(0))
 	c.advance(10 * time.Second)
@@ -110,7 +110,7 @@ func TestUseOfAKeyIsNotedOnceAMinute(t *testing.T) {
 	c.advance(time.Second)
 	authenticate()
 	storetest.Eventually(t, "the use to be noted again", func() bool { return used() == first+60_000 })
-	keys, err := s.Keys(t.Context(), "")
+	keys, err := s.People.Keys(t.Context(), "")
 	is.NoErr(err)
 	is.Equal(keys[0].LastUsedAt.UnixMilli(), first+60_000)
 }
@@ -121,13 +121,13 @@ func TestExpiredUsesAreDeleted(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	for i := range 50 {
-		_, secret, err := f.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: strconv.Itoa(i)})
+		_, secret, err := f.People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: strconv.Itoa(i)})
 		is.NoErr(err)
-		token, err := f.CreateSession(t.Context(), f.owner.Caller, "")
+		token, err := f.People.CreateSession(t.Context(), f.owner.Caller, "")
 		is.NoErr(err)
 		f.clock.advance(time.Minute)
-		is.NoErr(errOf(f.Authenticate(t.Context(), secret)))
-		is.NoErr(errOf(f.SessionIdentity(t.Context(), token)))
+		is.NoErr(errOf(f.People.Authenticate(t.Context(), secret)))
+		is.NoErr(errOf(f.People.SessionIdentity(t.Context(), token)))
 		is.Equal(f.UsesRemembered(), 2) // only those of this minute
 	}
 }
@@ -148,19 +148,19 @@ func TestKeysNameUsersAndOrganizations(t *testing.T) {
 	is.Equal(elsewhere.UserID, bob.UserID)
 	is.Equal(elsewhere.Role, store.RoleOwner)
 
-	_, secret, err := f.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "first owner's"})
+	_, secret, err := f.People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "first owner's"})
 	is.NoErr(err)
-	who, err := f.Authenticate(t.Context(), secret)
+	who, err := f.People.Authenticate(t.Context(), secret)
 	is.NoErr(err)
 	is.Equal(who.UserID, f.owner.UserID)
 
-	keys, err := f.Keys(t.Context(), "Globex")
+	keys, err := f.People.Keys(t.Context(), "Globex")
 	is.NoErr(err)
 	is.Equal(len(keys), 1)
-	keys, err = f.Keys(t.Context(), "")
+	keys, err = f.People.Keys(t.Context(), "")
 	is.NoErr(err)
 	is.Equal(len(keys), 7)
-	_, err = f.RevokeKey(t.Context(), store.Operator(), "jm_live_") // not the prefix of a key
+	_, err = f.People.RevokeKey(t.Context(), store.Operator(), "jm_live_") // not the prefix of a key
 	is.True(db.IsKind(err, db.NotFound))
 }
 
@@ -170,20 +170,20 @@ func TestConfiguredSecretIsUsedUnchanged(t *testing.T) {
 	s := storetest.Open(t, store.Options{})
 	n := store.NewKey{Name: "start", Email: "owner@localhost", Secret: "sixteen-letters!"}
 	for range 2 { // the second start uses the same key
-		_, secret, err := s.CreateKey(t.Context(), store.Operator(), n)
+		_, secret, err := s.People.CreateKey(t.Context(), store.Operator(), n)
 		is.NoErr(err)
 		is.Equal(secret, n.Secret)
 	}
-	keys, err := s.Keys(t.Context(), store.DefaultOrganization)
+	keys, err := s.People.Keys(t.Context(), store.DefaultOrganization)
 	is.NoErr(err)
 	is.Equal(len(keys), 1)
 	n.Secret = "sixteen-letters?" // another secret with the same prefix
-	is.NoErr(errOf(s.CreateKey(t.Context(), store.Operator(), n)))
-	is.True(db.IsKind(errOf(s.RevokeKey(t.Context(), store.Operator(), n.Secret[:12])), db.Conflict))
-	k, err := s.RevokeKey(t.Context(), store.Operator(), n.Secret)
+	is.NoErr(errOf(s.People.CreateKey(t.Context(), store.Operator(), n)))
+	is.True(db.IsKind(errOf(s.People.RevokeKey(t.Context(), store.Operator(), n.Secret[:12])), db.Conflict))
+	k, err := s.People.RevokeKey(t.Context(), store.Operator(), n.Secret)
 	is.NoErr(err)
 	is.True(k.RevokedAt != nil)
-	is.NoErr(errOf(s.Authenticate(t.Context(), "sixteen-letters!"))) // the other key stays valid
+	is.NoErr(errOf(s.People.Authenticate(t.Context(), "sixteen-letters!"))) // the other key stays valid
 }
 
 func TestNewKeysAreChecked(t *testing.T) {
@@ -210,14 +210,14 @@ func TestNewKeysAreChecked(t *testing.T) {
 			is := is.New(t)
 			n := good
 			tt.change(&n)
-			_, _, err := s.CreateKey(t.Context(), store.Operator(), n)
+			_, _, err := s.People.CreateKey(t.Context(), store.Operator(), n)
 			is.True(db.IsKind(err, db.Invalid))
 			is.Equal(err.(*db.Error).Details[0].Path, tt.path)
 		})
 	}
-	_, _, err := s.CreateKey(t.Context(), store.Operator(), good)
+	_, _, err := s.People.CreateKey(t.Context(), store.Operator(), good)
 	is.New(t).NoErr(err)
-	_, _, err = storetest.Open(t, store.Options{}).CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "nobody's"})
+	_, _, err = storetest.Open(t, store.Options{}).People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "nobody's"})
 	is.New(t).True(db.IsKind(err, db.Invalid)) // there is no owner yet
 }
 
@@ -226,18 +226,18 @@ func TestRolledKeys(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	old, secret, err := f.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: "ci"})
+	old, secret, err := f.People.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: "ci"})
 	is.NoErr(err)
 	works := func(secret string, want bool) {
 		t.Helper()
-		_, err := f.Authenticate(t.Context(), secret)
+		_, err := f.People.Authenticate(t.Context(), secret)
 		is.Equal(err == nil, want)
 	}
-	next, successor, err := f.RollKey(t.Context(), f.owner.Caller, old.ID)
+	next, successor, err := f.People.RollKey(t.Context(), f.owner.Caller, old.ID)
 	is.NoErr(err)
 	is.Equal([]string{next.Name, next.UserID, next.Prefix}, []string{"ci", f.owner.UserID, successor[:12]})
 	is.True(next.ID != old.ID && next.ExpiresAt == nil) // the rolled key is the old one, or expires
-	_, _, err = f.RollKey(t.Context(), f.owner.Caller, old.ID)
+	_, _, err = f.People.RollKey(t.Context(), f.owner.Caller, old.ID)
 	is.True(db.IsKind(err, db.Conflict)) // a key is rolled only once
 	f.clock.advance(store.RollGrace - time.Millisecond)
 	works(secret, true)
@@ -246,14 +246,14 @@ func TestRolledKeys(t *testing.T) {
 	works(secret, false)
 	works(successor, true)
 
-	again, third, err := f.RollKey(t.Context(), store.Operator(), successor) // through the command line
+	again, third, err := f.People.RollKey(t.Context(), store.Operator(), successor) // through the command line
 	is.NoErr(err)
 	works(third, true)
-	is.NoErr(errOf(f.RevokeKey(t.Context(), f.owner.Caller, next.ID))) // before its day has passed
+	is.NoErr(errOf(f.People.RevokeKey(t.Context(), f.owner.Caller, next.ID))) // before its day has passed
 	works(successor, false)
-	_, _, err = f.RollKey(t.Context(), store.Operator(), successor)
+	_, _, err = f.People.RollKey(t.Context(), store.Operator(), successor)
 	is.True(db.IsKind(err, db.Conflict)) // revoked keys cannot be rolled
-	is.True(db.IsNotFound(errOf(f.RollKey(t.Context(), store.Operator(), "jm_live_none"))))
+	is.True(db.IsNotFound(errOf(f.People.RollKey(t.Context(), store.Operator(), "jm_live_none"))))
 
 	log := f.texts(`SELECT action || ' ' || subject || ' ' || iif(user_id = ?, '1', 'nobody') FROM audit_log WHERE num > 2 ORDER BY num`, f.owner.UserID)
 	is.Equal(log, []string{"key.create " + old.ID + " 1", "key.roll " + old.ID + " 1", "key.roll " + next.ID + " nobody", "key.revoke " + next.ID + " 1"})
@@ -270,18 +270,18 @@ func TestKeysAfterDemotion(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	owners, _, err := f.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: "owner's"})
+	owners, _, err := f.People.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: "owner's"})
 	is.NoErr(err)
 	was := f.caller("Acme", "ada@acme.test", store.RoleOwner).Caller
 	refused := func() {
 		t.Helper()
-		is.True(db.IsKind(errOf(f.CreateKey(t.Context(), was, store.NewKey{Name: "late"})), db.Forbidden))
-		is.True(db.IsKind(errOf(f.RollKey(t.Context(), was, owners.ID)), db.Forbidden))
-		is.True(db.IsKind(errOf(f.RevokeKey(t.Context(), was, owners.ID)), db.Forbidden))
+		is.True(db.IsKind(errOf(f.People.CreateKey(t.Context(), was, store.NewKey{Name: "late"})), db.Forbidden))
+		is.True(db.IsKind(errOf(f.People.RollKey(t.Context(), was, owners.ID)), db.Forbidden))
+		is.True(db.IsKind(errOf(f.People.RevokeKey(t.Context(), was, owners.ID)), db.Forbidden))
 	}
-	is.NoErr(errOf(f.ChangeRole(t.Context(), f.owner.Caller, was.UserID, store.RoleMember)))
+	is.NoErr(errOf(f.People.ChangeRole(t.Context(), f.owner.Caller, was.UserID, store.RoleMember)))
 	refused()
-	is.NoErr(errOf(f.RemoveMember(t.Context(), f.owner.Caller, was.UserID)))
+	is.NoErr(errOf(f.People.RemoveMember(t.Context(), f.owner.Caller, was.UserID)))
 	refused()
 }
 
@@ -311,25 +311,25 @@ func TestWhoManagesKeys(t *testing.T) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
-			owners, _, err := f.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: "owner's"})
+			owners, _, err := f.People.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: "owner's"})
 			is.NoErr(err)
-			_, secret, err := f.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "robot's", Email: "robot@acme.test", OrganizationName: "Acme"})
+			_, secret, err := f.People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "robot's", Email: "robot@acme.test", OrganizationName: "Acme"})
 			is.NoErr(err)
-			robot, err := f.Authenticate(t.Context(), secret)
+			robot, err := f.People.Authenticate(t.Context(), secret)
 			is.NoErr(err)
 
-			_, _, err = f.CreateKey(t.Context(), tt.who, store.NewKey{Name: "a robot's", Email: "robot@acme.test", OrganizationName: "Acme"})
+			_, _, err = f.People.CreateKey(t.Context(), tt.who, store.NewKey{Name: "a robot's", Email: "robot@acme.test", OrganizationName: "Acme"})
 			is.True(db.IsKind(err, db.Forbidden)) // no caller creates a key for another user
-			_, _, err = f.CreateKey(t.Context(), tt.who, store.NewKey{Name: "own"})
+			_, _, err = f.People.CreateKey(t.Context(), tt.who, store.NewKey{Name: "own"})
 			check("create", tt.create, err)
-			_, shown, err := f.RollKey(t.Context(), tt.who, owners.ID)
+			_, shown, err := f.People.RollKey(t.Context(), tt.who, owners.ID)
 			check("roll an Owner's", tt.owner, err)
 			is.Equal(shown == "", tt.owner != 0) // a refusal returns no secret
-			_, _, err = f.RollKey(t.Context(), tt.who, robot.KeyID)
+			_, _, err = f.People.RollKey(t.Context(), tt.who, robot.KeyID)
 			check("roll a Member's", tt.rollOwn, err)
-			_, err = f.RevokeKey(t.Context(), tt.who, robot.KeyID)
+			_, err = f.People.RevokeKey(t.Context(), tt.who, robot.KeyID)
 			check("revoke", tt.rollOwn, err)
-			keys, _, err := f.OrganizationKeys(t.Context(), tt.who, "", 100)
+			keys, _, err := f.People.OrganizationKeys(t.Context(), tt.who, "", 100)
 			check("list", tt.listed, err)
 			for _, k := range keys {
 				is.Equal(k.ID == robot.KeyID && tt.who.OrganizationID != f.owner.OrganizationID, false) // of another organization
@@ -347,23 +347,23 @@ func TestPagesOfKeys(t *testing.T) {
 	want := []string{f.owner.KeyID}
 	for range 4 {
 		f.clock.advance(time.Second)
-		k, _, err := f.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: "ci"})
+		k, _, err := f.People.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: "ci"})
 		is.NoErr(err)
 		want = append([]string{k.ID}, want...)
 	}
 	for limit := range 7 {
 		got := walk(t, func(k store.Key) string { return k.ID }, func(cursor string) ([]store.Key, string, error) {
-			keys, next, err := f.OrganizationKeys(t.Context(), f.owner.Caller, cursor, limit)
+			keys, next, err := f.People.OrganizationKeys(t.Context(), f.owner.Caller, cursor, limit)
 			ordertest.AtMost(is, len(keys), max(limit, 1)) // the page is longer than its limit
 			return keys, next, err
 		})
 		is.Equal(got, want)
 	}
 	for _, cursor := range []string{"?", "bm9uZQ", strings.Repeat("A", 1<<16)} {
-		_, _, err := f.OrganizationKeys(t.Context(), f.owner.Caller, cursor, 5)
+		_, _, err := f.People.OrganizationKeys(t.Context(), f.owner.Caller, cursor, 5)
 		is.True(db.IsKind(err, db.Invalid)) // the cursor belongs to no list
 	}
 	for _, name := range []string{"", strings.Repeat("x", 201)} {
-		is.True(db.IsKind(errOf(f.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: name})), db.Invalid))
+		is.True(db.IsKind(errOf(f.People.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: name})), db.Invalid))
 	}
 }

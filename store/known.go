@@ -59,7 +59,10 @@ const (
 
 // forgetKnown makes all callers read their identities and caps again. A write calls it before it
 // changes a column that authenticate or knownCap reads.
-func (s *Store) forgetKnown(tx db.Tx) { s.known.begin(tx) }
+func (s *peopleStore) forgetKnown(tx db.Tx) { s.known.begin(tx) }
+
+// forget makes all callers read their identities and caps again, because another node may have changed them.
+func (s *peopleStore) forget() { s.known.ended.Add(1) }
 
 // A memo holds values by the keys of their rows.
 type memo[V any] struct {

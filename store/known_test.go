@@ -28,13 +28,13 @@ type callerChange struct {
 
 var callerChanges = map[string]callerChange{
 	"revoked": {change: func(f *fixture, ben store.Identity) error {
-		return errOf(f.RevokeKey(f.ctx(), f.owner.Caller, ben.KeyID))
+		return errOf(f.People.RevokeKey(f.ctx(), f.owner.Caller, ben.KeyID))
 	}, ends: true},
 	"expired": {change: func(f *fixture, ben store.Identity) error {
-		_, _, err := f.RollKey(f.ctx(), f.owner.Caller, ben.KeyID)
+		_, _, err := f.People.RollKey(f.ctx(), f.owner.Caller, ben.KeyID)
 		f.clock.advance(store.RollGrace - time.Second)
 		for range 2 { // while the identity is cached
-			if _, again := f.Authenticate(f.ctx(), benSecret); again != nil {
+			if _, again := f.People.Authenticate(f.ctx(), benSecret); again != nil {
 				return again
 			}
 			f.clock.advance(time.Second / 2)
@@ -42,21 +42,21 @@ var callerChanges = map[string]callerChange{
 		return err
 	}, ends: true},
 	"removed": {change: func(f *fixture, ben store.Identity) error {
-		return errOf(f.RemoveMember(f.ctx(), f.owner.Caller, ben.UserID))
+		return errOf(f.People.RemoveMember(f.ctx(), f.owner.Caller, ben.UserID))
 	}, ends: true},
 	"role": {change: func(f *fixture, ben store.Identity) error {
-		return errOf(f.ChangeRole(f.ctx(), f.owner.Caller, ben.UserID, store.RoleMember))
+		return errOf(f.People.ChangeRole(f.ctx(), f.owner.Caller, ben.UserID, store.RoleMember))
 	}, sees: func(ben *store.Identity) { ben.Role = store.RoleMember }},
 	"user's name": {change: func(f *fixture, ben store.Identity) error {
-		return f.RenameUser(f.ctx(), ben.Caller, "Benjamin")
+		return f.People.RenameUser(f.ctx(), ben.Caller, "Benjamin")
 	}, sees: func(ben *store.Identity) { ben.UserName = "Benjamin" }},
 	"organization's name": {change: func(f *fixture, _ store.Identity) error {
-		return f.UpdateOrganization(f.ctx(), f.owner.Caller, store.OrganizationSettings{Name: "Acme Ltd"})
+		return f.People.UpdateOrganization(f.ctx(), f.owner.Caller, store.OrganizationSettings{Name: "Acme Ltd"})
 	}, sees: func(ben *store.Identity) { ben.OrganizationName = "Acme Ltd" }},
 	"undone": {change: func(f *fixture, _ store.Identity) error {
 		undone := errors.New("undone")
 		err := f.Write(f.ctx(), func(tx db.Tx) error {
-			store.ForgetKnown(f.Store, tx)
+			store.ForgetKnown(f.People, tx)
 			return undone
 		})
 		if !errors.Is(err, undone) {
@@ -81,14 +81,14 @@ func TestKnownCallers(t *testing.T) {
 			f := newFixture(t)
 			ben := f.ben()
 			reads := f.EngineStats().Reads.Load()
-			again, err := f.Authenticate(f.ctx(), benSecret)
+			again, err := f.People.Authenticate(f.ctx(), benSecret)
 			is.NoErr(err)
 			is.Equal(again, ben)
 			is.Equal(f.EngineStats().Reads.Load(), reads) // from the cache
 
 			is.NoErr(tt.change(f, ben))
 			for range 2 { // first from the database, then from the cache
-				now, err := f.Authenticate(f.ctx(), benSecret)
+				now, err := f.People.Authenticate(f.ctx(), benSecret)
 				if tt.ends {
 					is.True(db.IsKind(err, db.Unauthorized))
 					continue
@@ -107,10 +107,10 @@ const benSecret = "jm_live_secret_of_ben"
 func (f *fixture) ben() store.Identity {
 	f.t.Helper()
 	is := is.New(f.t)
-	_, _, err := f.CreateKey(f.ctx(), store.Operator(), store.NewKey{Name: "ci", Email: "ben@acme.test",
+	_, _, err := f.People.CreateKey(f.ctx(), store.Operator(), store.NewKey{Name: "ci", Email: "ben@acme.test",
 		OrganizationName: "Acme", Role: store.RoleAdmin, Secret: benSecret})
 	is.NoErr(err)
-	ben, err := f.Authenticate(f.ctx(), benSecret)
+	ben, err := f.People.Authenticate(f.ctx(), benSecret)
 	is.NoErr(err)
 	return ben
 }
@@ -123,17 +123,17 @@ func TestKnownDuringAChange(t *testing.T) {
 	f := newFixture(t)
 	f.ben()
 	is.NoErr(f.Write(context.Background(), func(tx db.Tx) error {
-		store.ForgetKnown(f.Store, tx)
+		store.ForgetKnown(f.People, tx)
 		_, err := tx.Exec(`UPDATE users SET name = 'B' WHERE email = 'ben@acme.test'`)
 		if err != nil {
 			return err
 		}
-		old, err := f.Authenticate(context.Background(), benSecret)
+		old, err := f.People.Authenticate(context.Background(), benSecret)
 		is.NoErr(err)
 		is.Equal(old.UserName, "ben") // not committed yet
 		return nil
 	}))
-	ben, err := f.Authenticate(f.ctx(), benSecret)
+	ben, err := f.People.Authenticate(f.ctx(), benSecret)
 	is.NoErr(err)
 	is.Equal(ben.UserName, "B")
 }
@@ -146,14 +146,14 @@ func TestKnownCap(t *testing.T) {
 	f.accept(f.turn())
 	none := 0.0
 	settings := store.OrganizationSettings{Name: "Acme", MonthlyCreditCap: &none}
-	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, settings))
+	is.NoErr(f.People.UpdateOrganization(f.ctx(), f.owner.Caller, settings))
 	is.True(db.IsKind(errOf(f.CreateTurn(f.ctx(), f.turn())), db.PaymentRequired))
-	left, limited, err := f.Allowance(f.ctx(), f.owner.OrganizationID)
+	left, limited, err := f.People.Allowance(f.ctx(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.True(limited)
 	ordertest.AtMost(is, left, 0)
 	settings.MonthlyCreditCap = nil
-	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, settings))
+	is.NoErr(f.People.UpdateOrganization(f.ctx(), f.owner.Caller, settings))
 	f.accept(f.turn())
 }
 

@@ -28,41 +28,41 @@ func TestInvitation(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	l, token, err := f.CreateInvitation(f.ctx(), f.owner.Caller, " new@acme.test ", store.RoleAdmin)
+	l, token, err := f.People.CreateInvitation(f.ctx(), f.owner.Caller, " new@acme.test ", store.RoleAdmin)
 	is.NoErr(err)
 	is.Equal([]any{l.Email, l.Role, l.OrganizationName, l.UserID, l.InvitedBy}, []any{"new@acme.test", store.RoleAdmin, "Acme", "", "ann@acme.test"})
 	hashes := f.texts(`SELECT hash FROM links`)
 	is.True(len(hashes) == 1 && !strings.Contains(hashes[0], token)) // the token is not stored
 
-	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: " ", Password: "short"})
+	_, err = f.People.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: " ", Password: "short"})
 	is.True(strings.Contains(err.Error(), "name: ") && strings.Contains(err.Error(), "1 more")) // the link still works
-	c, err := f.AcceptInvitation(f.ctx(), store.Caller{RemoteAddr: "10.0.0.1"}, token, store.NewUser{Name: "New", Password: goodPassword})
+	c, err := f.People.AcceptInvitation(f.ctx(), store.Caller{RemoteAddr: "10.0.0.1"}, token, store.NewUser{Name: "New", Password: goodPassword})
 	is.NoErr(err)
 	is.Equal(c.Role, store.RoleAdmin)
-	id, err := f.CheckPassword(f.ctx(), "NEW@acme.test", goodPassword)
+	id, err := f.People.CheckPassword(f.ctx(), "NEW@acme.test", goodPassword)
 	is.NoErr(err)
 	is.Equal(id.UserID, c.UserID)
-	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: goodPassword})
+	_, err = f.People.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: goodPassword})
 	is.True(db.IsNotFound(err)) // only once
 
-	_, _, err = f.CreateInvitation(f.ctx(), f.owner.Caller, "New@Acme.test", store.RoleMember)
+	_, _, err = f.People.CreateInvitation(f.ctx(), f.owner.Caller, "New@Acme.test", store.RoleMember)
 	is.True(db.IsKind(err, db.Invalid)) // already a member
 
 	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
-	_, token, err = f.CreateInvitation(f.ctx(), f.owner.Caller, "sam@globex.test", store.RoleMember)
+	_, token, err = f.People.CreateInvitation(f.ctx(), f.owner.Caller, "sam@globex.test", store.RoleMember)
 	is.NoErr(err)
-	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: goodPassword})
+	_, err = f.People.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: goodPassword})
 	is.True(db.IsKind(err, db.Forbidden)) // it would give access to Globex
-	is.NoErr(f.SetPassword(f.ctx(), "sam@globex.test", goodPassword))
-	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: "another password"})
+	is.NoErr(f.People.SetPassword(f.ctx(), "sam@globex.test", goodPassword))
+	_, err = f.People.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: "another password"})
 	is.True(db.IsKind(err, db.Conflict))
-	_, err = f.AcceptInvitation(f.ctx(), store.Caller{UserID: f.owner.UserID}, token, store.NewUser{})
+	_, err = f.People.AcceptInvitation(f.ctx(), store.Caller{UserID: f.owner.UserID}, token, store.NewUser{})
 	is.True(db.IsKind(err, db.Forbidden)) // another user
-	is.NoErr(errOf(f.AcceptInvitation(f.ctx(), store.Caller{UserID: stranger.UserID}, token, store.NewUser{})))
-	list, err := f.Organizations(f.ctx(), stranger.Caller)
+	is.NoErr(errOf(f.People.AcceptInvitation(f.ctx(), store.Caller{UserID: stranger.UserID}, token, store.NewUser{})))
+	list, err := f.People.Organizations(f.ctx(), stranger.Caller)
 	is.NoErr(err)
 	is.Equal(len(list), 2)
-	is.NoErr(errOf(f.CheckPassword(f.ctx(), "sam@globex.test", goodPassword))) // their password is unchanged
+	is.NoErr(errOf(f.People.CheckPassword(f.ctx(), "sam@globex.test", goodPassword))) // their password is unchanged
 }
 
 // TestInvitationsEnd ends invitations by time, by revocation, by a newer invitation, and by changes
@@ -75,19 +75,19 @@ func TestInvitationsEnd(t *testing.T) {
 			return nil
 		},
 		"revoked": func(f *fixture, l store.Link, _ store.Identity) error {
-			return f.RevokeInvitation(f.ctx(), f.owner.Caller, l.ID)
+			return f.People.RevokeInvitation(f.ctx(), f.owner.Caller, l.ID)
 		},
 		"replaced": func(f *fixture, _ store.Link, _ store.Identity) error {
-			return errOf(f.CreateInvitation(f.ctx(), f.owner.Caller, "New@acme.test", store.RoleMember))
+			return errOf(f.People.CreateInvitation(f.ctx(), f.owner.Caller, "New@acme.test", store.RoleMember))
 		},
 		"maker removed": func(f *fixture, _ store.Link, admin store.Identity) error {
-			return errOf(f.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID))
+			return errOf(f.People.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID))
 		},
 		"maker demoted": func(f *fixture, _ store.Link, admin store.Identity) error {
-			return errOf(f.ChangeRole(f.ctx(), f.owner.Caller, admin.UserID, store.RoleMember))
+			return errOf(f.People.ChangeRole(f.ctx(), f.owner.Caller, admin.UserID, store.RoleMember))
 		},
 		"maker demoted by command": func(f *fixture, _ store.Link, _ store.Identity) error {
-			_, _, err := f.CreateKey(f.ctx(), store.Operator(), store.NewKey{Name: "k", Email: "ada@acme.test", Role: store.RoleMember, OrganizationName: "Acme"})
+			_, _, err := f.People.CreateKey(f.ctx(), store.Operator(), store.NewKey{Name: "k", Email: "ada@acme.test", Role: store.RoleMember, OrganizationName: "Acme"})
 			return err
 		},
 	} {
@@ -96,15 +96,15 @@ func TestInvitationsEnd(t *testing.T) {
 			is := is.New(t)
 			f := newFixture(t)
 			admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
-			l, token, err := f.CreateInvitation(f.ctx(), admin.Caller, "new@acme.test", store.RoleMember)
+			l, token, err := f.People.CreateInvitation(f.ctx(), admin.Caller, "new@acme.test", store.RoleMember)
 			is.NoErr(err)
-			is.NoErr(errOf(f.Link(f.ctx(), store.LinkInvitation, token)))
-			is.True(db.IsNotFound(errOf(f.Link(f.ctx(), store.LinkReset, token)))) // another kind
+			is.NoErr(errOf(f.People.Link(f.ctx(), store.LinkInvitation, token)))
+			is.True(db.IsNotFound(errOf(f.People.Link(f.ctx(), store.LinkReset, token)))) // another kind
 			is.NoErr(end(f, l, admin))
-			is.True(db.IsNotFound(errOf(f.Link(f.ctx(), store.LinkInvitation, token))))
-			_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "New", Password: goodPassword})
+			is.True(db.IsNotFound(errOf(f.People.Link(f.ctx(), store.LinkInvitation, token))))
+			_, err = f.People.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "New", Password: goodPassword})
 			is.True(db.IsNotFound(err))
-			list, err := f.Invitations(f.ctx(), f.owner.Caller)
+			list, err := f.People.Invitations(f.ctx(), f.owner.Caller)
 			is.NoErr(err)
 			is.True(!slices.ContainsFunc(list, func(o store.Link) bool { return o.ID == l.ID }))
 		})
@@ -116,13 +116,13 @@ func TestLinkUsedTwiceConcurrently(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	_, token, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ann@acme.test")
+	_, token, err := f.People.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ann@acme.test")
 	is.NoErr(err)
 	var wg sync.WaitGroup
 	errs := make([]error, 4)
 	for i := range errs {
 		wg.Go(func() {
-			_, errs[i] = f.ChoosePassword(f.ctx(), store.LinkReset, token, store.NewUser{Password: goodPassword}, "")
+			_, errs[i] = f.People.ChoosePassword(f.ctx(), store.LinkReset, token, store.NewUser{Password: goodPassword}, "")
 		})
 	}
 	wg.Wait()
@@ -142,32 +142,32 @@ func TestReset(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	is.NoErr(f.SetPassword(f.ctx(), "ann@acme.test", goodPassword))
-	session, err := f.CreateSession(f.ctx(), f.owner.Caller, "")
+	is.NoErr(f.People.SetPassword(f.ctx(), "ann@acme.test", goodPassword))
+	session, err := f.People.CreateSession(f.ctx(), f.owner.Caller, "")
 	is.NoErr(err)
-	_, first, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ann@acme.test")
+	_, first, err := f.People.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ann@acme.test")
 	is.NoErr(err)
-	_, second, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ANN@acme.test")
+	_, second, err := f.People.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ANN@acme.test")
 	is.NoErr(err)
-	_, err = f.ChoosePassword(f.ctx(), store.LinkReset, first, store.NewUser{Password: "another password"}, "")
+	_, err = f.People.ChoosePassword(f.ctx(), store.LinkReset, first, store.NewUser{Password: "another password"}, "")
 	is.True(db.IsNotFound(err)) // the newer link has replaced it
-	_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, second, store.NewUser{Name: "Ann", Password: "another password", Email: "eve@acme.test"}, "")
+	_, err = f.People.ChoosePassword(f.ctx(), store.LinkWelcome, second, store.NewUser{Name: "Ann", Password: "another password", Email: "eve@acme.test"}, "")
 	is.True(db.IsNotFound(err)) // another kind
-	_, err = f.ChoosePassword(f.ctx(), store.LinkReset, second, store.NewUser{Password: "another password", Email: "eve@acme.test"}, "")
+	_, err = f.People.ChoosePassword(f.ctx(), store.LinkReset, second, store.NewUser{Password: "another password", Email: "eve@acme.test"}, "")
 	is.NoErr(err)
-	is.NoErr(errOf(f.CheckPassword(f.ctx(), "ann@acme.test", "another password"))) // the same address
-	is.True(db.IsKind(errOf(f.CheckPassword(f.ctx(), "ann@acme.test", goodPassword)), db.Unauthorized))
-	is.True(db.IsKind(errOf(f.SessionIdentity(f.ctx(), session)), db.Unauthorized))
-	_, _, err = f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "nobody@acme.test")
+	is.NoErr(errOf(f.People.CheckPassword(f.ctx(), "ann@acme.test", "another password"))) // the same address
+	is.True(db.IsKind(errOf(f.People.CheckPassword(f.ctx(), "ann@acme.test", goodPassword)), db.Unauthorized))
+	is.True(db.IsKind(errOf(f.People.SessionIdentity(f.ctx(), session)), db.Unauthorized))
+	_, _, err = f.People.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "nobody@acme.test")
 	is.True(db.IsNotFound(err))
 
-	_, token, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ann@acme.test")
+	_, token, err := f.People.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ann@acme.test")
 	is.NoErr(err)
 	f.clock.advance(store.ResetLifetime - time.Millisecond)
-	is.NoErr(errOf(f.Link(f.ctx(), store.LinkReset, token)))
+	is.NoErr(errOf(f.People.Link(f.ctx(), store.LinkReset, token)))
 	f.clock.advance(time.Millisecond)
-	is.True(db.IsNotFound(errOf(f.Link(f.ctx(), store.LinkReset, token))))
-	n, err := f.PruneLinks(f.ctx(), 10)
+	is.True(db.IsNotFound(errOf(f.People.Link(f.ctx(), store.LinkReset, token))))
+	n, err := f.People.PruneLinks(f.ctx(), 10)
 	is.NoErr(err)
 	is.Equal(n, int64(1))
 }
@@ -179,16 +179,16 @@ func TestWelcome(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.caller("Acme", "mo@acme.test", store.RoleMember)
-	_, token, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkWelcome, "ann@acme.test")
+	_, token, err := f.People.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkWelcome, "ann@acme.test")
 	is.NoErr(err)
 	for _, email := range []string{"", "no address", "MO@acme.test"} {
-		_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Name: "Ann", Password: goodPassword, Email: email}, "")
+		_, err = f.People.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Name: "Ann", Password: goodPassword, Email: email}, "")
 		is.True(db.IsKind(err, db.Invalid))
 	}
-	id, err := f.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Name: "Ann", Password: goodPassword, Email: "ann@new.test"}, "")
+	id, err := f.People.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Name: "Ann", Password: goodPassword, Email: "ann@new.test"}, "")
 	is.NoErr(err)
 	is.Equal(id.UserID, f.owner.UserID)
-	id, err = f.CheckPassword(f.ctx(), "ann@new.test", goodPassword)
+	id, err = f.People.CheckPassword(f.ctx(), "ann@new.test", goodPassword)
 	is.NoErr(err)
 	is.Equal(id.UserID, f.owner.UserID)
 }
@@ -201,10 +201,10 @@ func TestConfiguredKeyCreatesNoUser(t *testing.T) {
 	f := newFixture(t)
 	given := store.NewKey{Name: "First key", Email: "owner@localhost", Role: store.RoleOwner, Secret: "a-given-secret-of-some-length"}
 	for range 2 {
-		is.NoErr(errOf(f.CreateKey(f.ctx(), store.Operator(), given)))
-		_, token, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkWelcome, "owner@localhost")
+		is.NoErr(errOf(f.People.CreateKey(f.ctx(), store.Operator(), given)))
+		_, token, err := f.People.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkWelcome, "owner@localhost")
 		if err == nil {
-			_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Name: "Ann", Password: goodPassword, Email: "me@new.test"}, "")
+			_, err = f.People.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Name: "Ann", Password: goodPassword, Email: "me@new.test"}, "")
 			is.NoErr(err)
 		}
 	}
@@ -228,42 +228,42 @@ func TestWhoMakesLinks(t *testing.T) {
 				want = 0
 			}
 			if name != "stranger" {
-				_, _, err := f.CreateInvitation(f.ctx(), who.Caller, name+string(role)+"@new.test", role)
+				_, _, err := f.People.CreateInvitation(f.ctx(), who.Caller, name+string(role)+"@new.test", role)
 				is.True(refused(err, want))
 			}
 			if name == "stranger" {
 				want = db.NotFound
 			}
-			_, _, err := f.CreatePasswordLink(f.ctx(), who.Caller, store.LinkReset, target.UserID)
+			_, _, err := f.People.CreatePasswordLink(f.ctx(), who.Caller, store.LinkReset, target.UserID)
 			is.True(refused(err, want))
 		}
 	}
-	_, _, err := f.CreatePasswordLink(f.ctx(), f.owner.Caller, store.LinkReset, f.owner.UserID)
+	_, _, err := f.People.CreatePasswordLink(f.ctx(), f.owner.Caller, store.LinkReset, f.owner.UserID)
 	is.True(db.IsKind(err, db.Conflict)) // callers change their own password instead
 
 	// A link for a member of two organizations must not give access to the other organization.
 	both := f.caller("Acme", "both@acme.test", store.RoleMember)
-	_, token, err := f.CreatePasswordLink(f.ctx(), people["admin"].Caller, store.LinkReset, both.UserID)
+	_, token, err := f.People.CreatePasswordLink(f.ctx(), people["admin"].Caller, store.LinkReset, both.UserID)
 	is.NoErr(err)
 	f.caller("Globex", "both@acme.test", store.RoleMember)
-	_, err = f.Link(f.ctx(), store.LinkReset, token)
+	_, err = f.People.Link(f.ctx(), store.LinkReset, token)
 	is.True(db.IsNotFound(err)) // the link ended when they joined the other organization
-	_, _, err = f.CreatePasswordLink(f.ctx(), people["admin"].Caller, store.LinkReset, both.UserID)
+	_, _, err = f.People.CreatePasswordLink(f.ctx(), people["admin"].Caller, store.LinkReset, both.UserID)
 	is.True(db.IsKind(err, db.Forbidden))
 	asked := f.caller("Acme", "asked@acme.test", store.RoleMember)
-	_, token, err = f.CreatePasswordLink(f.ctx(), people["admin"].Caller, store.LinkReset, asked.UserID)
+	_, token, err = f.People.CreatePasswordLink(f.ctx(), people["admin"].Caller, store.LinkReset, asked.UserID)
 	is.NoErr(err)
-	_, invitation, err := f.CreateInvitation(f.ctx(), people["stranger"].Caller, "asked@acme.test", store.RoleOwner)
+	_, invitation, err := f.People.CreateInvitation(f.ctx(), people["stranger"].Caller, "asked@acme.test", store.RoleOwner)
 	is.NoErr(err)
-	is.NoErr(errOf(f.AcceptInvitation(f.ctx(), store.Caller{UserID: asked.UserID}, invitation, store.NewUser{})))
-	is.True(db.IsNotFound(errOf(f.Link(f.ctx(), store.LinkReset, token))))
+	is.NoErr(errOf(f.People.AcceptInvitation(f.ctx(), store.Caller{UserID: asked.UserID}, invitation, store.NewUser{})))
+	is.True(db.IsNotFound(errOf(f.People.Link(f.ctx(), store.LinkReset, token))))
 
 	// An Admin must not replace an Owner's invitation of an Owner.
-	l, _, err := f.CreateInvitation(f.ctx(), f.owner.Caller, "boss@new.test", store.RoleOwner)
+	l, _, err := f.People.CreateInvitation(f.ctx(), f.owner.Caller, "boss@new.test", store.RoleOwner)
 	is.NoErr(err)
-	_, _, err = f.CreateInvitation(f.ctx(), people["admin"].Caller, "boss@new.test", store.RoleMember)
+	_, _, err = f.People.CreateInvitation(f.ctx(), people["admin"].Caller, "boss@new.test", store.RoleMember)
 	is.True(db.IsKind(err, db.Forbidden))
-	is.True(db.IsKind(f.RevokeInvitation(f.ctx(), people["admin"].Caller, l.ID), db.Forbidden))
-	is.True(db.IsNotFound(f.RevokeInvitation(f.ctx(), people["stranger"].Caller, l.ID)))
-	is.True(db.IsKind(errOf(f.Invitations(f.ctx(), people["member"].Caller)), db.Forbidden))
+	is.True(db.IsKind(f.People.RevokeInvitation(f.ctx(), people["admin"].Caller, l.ID), db.Forbidden))
+	is.True(db.IsNotFound(f.People.RevokeInvitation(f.ctx(), people["stranger"].Caller, l.ID)))
+	is.True(db.IsKind(errOf(f.People.Invitations(f.ctx(), people["member"].Caller)), db.Forbidden))
 }

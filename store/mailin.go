@@ -369,7 +369,7 @@ func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewT
 		}
 		s.db.Notify(tx, e.OrgID, db.ChangedOutbox)
 		e.Status, e.Reason, e.TurnID, e.TaskID = EmailAccepted, "", t.ID, t.TaskID
-		return s.audit(tx, c, "email.release", e.ID, map[string]any{"from": e.From, "worker": e.WorkerID})
+		return s.People.audit(tx, c, "email.release", e.ID, map[string]any{"from": e.From, "worker": e.WorkerID})
 	})
 	return e, err
 }

@@ -348,7 +348,7 @@ func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, er
 			return err
 		}
 		s.db.Notify(tx, c.OrganizationID, db.ChangedOutbox)
-		return s.audit(tx, c, "email.retry", e.ID, map[string]any{"to": e.To, "worker": e.WorkerID})
+		return s.People.audit(tx, c, "email.retry", e.ID, map[string]any{"to": e.To, "worker": e.WorkerID})
 	})
 	return e, err
 }

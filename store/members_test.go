@@ -26,15 +26,15 @@ func TestRoles(t *testing.T) {
 					target := f.caller("Acme", "target@acme.test", from)
 					var err error
 					if to == "" {
-						_, err = f.RemoveMember(f.ctx(), who.Caller, target.UserID)
+						_, err = f.People.RemoveMember(f.ctx(), who.Caller, target.UserID)
 					} else {
-						_, err = f.ChangeRole(f.ctx(), who.Caller, target.UserID, to)
+						_, err = f.People.ChangeRole(f.ctx(), who.Caller, target.UserID, to)
 					}
 					allowed := by == store.RoleOwner || by == store.RoleAdmin && from != store.RoleOwner && to != store.RoleOwner
 					if allowed != (err == nil) || err != nil && !db.IsKind(err, db.Forbidden) {
 						t.Errorf("%s changes %s to %q: %v", by, from, to, err)
 					}
-					now, err := f.Member(f.ctx(), f.owner.Caller, target.UserID)
+					now, err := f.People.Member(f.ctx(), f.owner.Caller, target.UserID)
 					switch {
 					case allowed && to == "":
 						is.True(db.IsNotFound(err))
@@ -55,14 +55,14 @@ func TestLastOwner(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.caller("Globex", "ann@acme.test", store.RoleOwner) // does not count here
-	is.True(db.IsKind(errOf(f.ChangeRole(f.ctx(), f.owner.Caller, f.owner.UserID, store.RoleAdmin)), db.Conflict))
-	is.True(db.IsKind(errOf(f.RemoveMember(f.ctx(), f.owner.Caller, f.owner.UserID)), db.Conflict))
+	is.True(db.IsKind(errOf(f.People.ChangeRole(f.ctx(), f.owner.Caller, f.owner.UserID, store.RoleAdmin)), db.Conflict))
+	is.True(db.IsKind(errOf(f.People.RemoveMember(f.ctx(), f.owner.Caller, f.owner.UserID)), db.Conflict))
 	other := f.caller("Acme", "other@acme.test", store.RoleOwner)
-	is.NoErr(errOf(f.ChangeRole(f.ctx(), other.Caller, f.owner.UserID, store.RoleMember)))
+	is.NoErr(errOf(f.People.ChangeRole(f.ctx(), other.Caller, f.owner.UserID, store.RoleMember)))
 	// The other owner sends a change at the same time.
-	is.True(db.IsKind(errOf(f.ChangeRole(f.ctx(), f.owner.Caller, other.UserID, store.RoleMember)), db.Forbidden))
-	is.True(db.IsNotFound(errOf(f.RemoveMember(f.ctx(), other.Caller, "usr_none"))))
-	is.True(db.IsKind(errOf(f.ChangeRole(f.ctx(), other.Caller, f.owner.UserID, "king")), db.Invalid))
+	is.True(db.IsKind(errOf(f.People.ChangeRole(f.ctx(), f.owner.Caller, other.UserID, store.RoleMember)), db.Forbidden))
+	is.True(db.IsNotFound(errOf(f.People.RemoveMember(f.ctx(), other.Caller, "usr_none"))))
+	is.True(db.IsKind(errOf(f.People.ChangeRole(f.ctx(), other.Caller, f.owner.UserID, "king")), db.Invalid))
 }
 
 // TestRemoval checks that the end of a membership immediately ends everything that depends on it.
@@ -72,19 +72,19 @@ func TestRemoval(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	// The member joins through the command line, before using this invitation.
-	_, invitation, err := f.CreateInvitation(f.ctx(), f.owner.Caller, "Mo@acme.test", store.RoleAdmin)
+	_, invitation, err := f.People.CreateInvitation(f.ctx(), f.owner.Caller, "Mo@acme.test", store.RoleAdmin)
 	is.NoErr(err)
 	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
-	_, key, err := f.CreateKey(f.ctx(), f.caller("Acme", "mo@acme.test", store.RoleAdmin).Caller, store.NewKey{Name: "mine"})
+	_, key, err := f.People.CreateKey(f.ctx(), f.caller("Acme", "mo@acme.test", store.RoleAdmin).Caller, store.NewKey{Name: "mine"})
 	is.NoErr(err)
-	session, err := f.CreateSession(f.ctx(), mo.Caller, "")
+	session, err := f.People.CreateSession(f.ctx(), mo.Caller, "")
 	is.NoErr(err)
 	there := f.caller("Globex", "mo@acme.test", store.RoleMember)
-	away, err := f.CreateSession(f.ctx(), mo.Caller, "")
+	away, err := f.People.CreateSession(f.ctx(), mo.Caller, "")
 	is.NoErr(err)
-	_, id, err := f.SessionIdentity(f.ctx(), away)
+	_, id, err := f.People.SessionIdentity(f.ctx(), away)
 	is.NoErr(err)
-	is.NoErr(f.SwitchOrganization(f.ctx(), there.Caller, id, there.OrganizationID))
+	is.NoErr(f.People.SwitchOrganization(f.ctx(), there.Caller, id, there.OrganizationID))
 	own := f.newWorker(mo, store.NewWorker{Visibility: store.Private})
 	private := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
 	is.NoErr(errOf(f.AddWorkerMember(f.ctx(), f.owner.Caller, private.ID, mo.UserID)))
@@ -92,14 +92,14 @@ func TestRemoval(t *testing.T) {
 		Budget: store.BudgetLow, When: everySeconds(60)}, db.IdempotencyKey{})
 	is.NoErr(err)
 
-	is.NoErr(errOf(f.RemoveMember(f.ctx(), f.owner.Caller, mo.UserID)))
-	is.True(db.IsNotFound(errOf(f.Link(f.ctx(), store.LinkInvitation, invitation))))
-	is.True(db.IsKind(errOf(f.Authenticate(f.ctx(), key)), db.Unauthorized))
-	is.True(db.IsKind(errOf(f.SessionIdentity(f.ctx(), session)), db.Unauthorized))
-	who, _, err := f.SessionIdentity(f.ctx(), away)
+	is.NoErr(errOf(f.People.RemoveMember(f.ctx(), f.owner.Caller, mo.UserID)))
+	is.True(db.IsNotFound(errOf(f.People.Link(f.ctx(), store.LinkInvitation, invitation))))
+	is.True(db.IsKind(errOf(f.People.Authenticate(f.ctx(), key)), db.Unauthorized))
+	is.True(db.IsKind(errOf(f.People.SessionIdentity(f.ctx(), session)), db.Unauthorized))
+	who, _, err := f.People.SessionIdentity(f.ctx(), away)
 	is.NoErr(err)
 	is.Equal(who.OrganizationName, "Globex")
-	is.True(db.IsKind(f.SwitchOrganization(f.ctx(), who.Caller, id, f.owner.OrganizationID), db.Forbidden))
+	is.True(db.IsKind(f.People.SwitchOrganization(f.ctx(), who.Caller, id, f.owner.OrganizationID), db.Forbidden))
 	_, member, err := f.MailCaller(f.ctx(), f.owner.OrganizationID, "mo@acme.test")
 	is.NoErr(err)
 	is.True(!member)
@@ -113,13 +113,13 @@ func TestRemoval(t *testing.T) {
 	is.Equal(len(detail), 1)
 	is.True(strings.Contains(detail[0], `"user":"mo@acme.test"`) && strings.Contains(detail[0], `"workers":1`))
 
-	keys, _, err := f.OrganizationKeys(f.ctx(), f.owner.Caller, "", 100)
+	keys, _, err := f.People.OrganizationKeys(f.ctx(), f.owner.Caller, "", 100)
 	is.NoErr(err)
 	is.Equal(len(keys), 4) // the keys remain in the list
 
 	// A member who is added again gets none of the old rights.
 	back := f.caller("Acme", "mo@acme.test", store.RoleMember)
-	is.True(db.IsKind(errOf(f.Authenticate(f.ctx(), key)), db.Unauthorized))
+	is.True(db.IsKind(errOf(f.People.Authenticate(f.ctx(), key)), db.Unauthorized))
 	is.True(db.IsKind(errOf(f.Worker(f.ctx(), back.Caller, private.ID)), db.Forbidden))
 }
 
@@ -134,11 +134,11 @@ func TestMembers(t *testing.T) {
 		f.caller("Acme", name+"@acme.test", store.RoleMember)
 	}
 	emails := walk(t, func(m store.Member) string { return m.Email }, func(cursor string) ([]store.Member, string, error) {
-		return f.Members(f.ctx(), f.owner.Caller, cursor, 3)
+		return f.People.Members(f.ctx(), f.owner.Caller, cursor, 3)
 	})
 	is.Equal(emails, []string{"ann@acme.test", "a@acme.test", "b@acme.test", "c@acme.test"})
-	is.True(db.IsKind(errOf(f.Members(f.ctx(), f.owner.Caller, "x", 3)), db.Invalid))
-	users, err := f.Users(f.ctx())
+	is.True(db.IsKind(errOf(f.People.Members(f.ctx(), f.owner.Caller, "x", 3)), db.Invalid))
+	users, err := f.People.Users(f.ctx())
 	is.NoErr(err)
 	is.Equal(len(users), 5)
 }
@@ -152,23 +152,23 @@ func TestOrganizationSettings(t *testing.T) {
 	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
 	cap := 12.5
 	set := store.OrganizationSettings{Name: " Acme & Sons ", MonthlyCreditCap: &cap}
-	is.True(db.IsKind(f.UpdateOrganization(f.ctx(), admin.Caller, set), db.Forbidden))
-	is.True(db.IsKind(errOf(f.OrganizationSettings(f.ctx(), admin.Caller)), db.Forbidden))
-	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, set))
-	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, set)) // no change, so no audit entry
+	is.True(db.IsKind(f.People.UpdateOrganization(f.ctx(), admin.Caller, set), db.Forbidden))
+	is.True(db.IsKind(errOf(f.People.OrganizationSettings(f.ctx(), admin.Caller)), db.Forbidden))
+	is.NoErr(f.People.UpdateOrganization(f.ctx(), f.owner.Caller, set))
+	is.NoErr(f.People.UpdateOrganization(f.ctx(), f.owner.Caller, set)) // no change, so no audit entry
 	is.NoErr(f.MeterCaller(f.ctx(), f.owner.Caller, store.Usage{ModelCost: 7}))
-	got, spent, err := f.OrganizationSettings(f.ctx(), f.owner.Caller)
+	got, spent, err := f.People.OrganizationSettings(f.ctx(), f.owner.Caller)
 	is.NoErr(err)
 	is.Equal([]any{got.Name, *got.MonthlyCreditCap, spent}, []any{"Acme & Sons", 12.5, int64(7)})
-	left, limited, err := f.Allowance(f.ctx(), f.owner.OrganizationID)
+	left, limited, err := f.People.Allowance(f.ctx(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.True(limited)
 	is.Equal(left, int64(12.5*db.NanosPerCredit)-7)
 	less := -1.0
 	for _, wrong := range []store.OrganizationSettings{{Name: " "}, {Name: "Globex"}, {Name: strings.Repeat("x", 201)}, {Name: "Acme", MonthlyCreditCap: &less}} {
-		is.True(db.IsKind(f.UpdateOrganization(f.ctx(), f.owner.Caller, wrong), db.Invalid))
+		is.True(db.IsKind(f.People.UpdateOrganization(f.ctx(), f.owner.Caller, wrong), db.Invalid))
 	}
-	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, store.OrganizationSettings{Name: "Acme & Sons"}))
+	is.NoErr(f.People.UpdateOrganization(f.ctx(), f.owner.Caller, store.OrganizationSettings{Name: "Acme & Sons"}))
 	log := f.texts(`SELECT action || ' ' || detail FROM audit_log WHERE action LIKE 'organization.%' ORDER BY num`)
 	is.Equal(log, []string{`organization.name {"from":"Acme","to":"Acme \u0026 Sons"}`, `organization.cap {"from":null,"to":12.5}`, `organization.cap {"from":12.5,"to":null}`})
 }
@@ -178,21 +178,21 @@ func TestChangePassword(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	is.NoErr(f.SetPassword(f.ctx(), "ann@acme.test", goodPassword))
-	here, err := f.CreateSession(f.ctx(), f.owner.Caller, "")
+	is.NoErr(f.People.SetPassword(f.ctx(), "ann@acme.test", goodPassword))
+	here, err := f.People.CreateSession(f.ctx(), f.owner.Caller, "")
 	is.NoErr(err)
-	there, err := f.CreateSession(f.ctx(), f.owner.Caller, "")
+	there, err := f.People.CreateSession(f.ctx(), f.owner.Caller, "")
 	is.NoErr(err)
-	who, id, err := f.SessionIdentity(f.ctx(), here)
+	who, id, err := f.People.SessionIdentity(f.ctx(), here)
 	is.NoErr(err)
-	is.True(db.IsKind(f.ChangePassword(f.ctx(), who, id, "wrong", "another password"), db.Invalid))
-	is.True(db.IsKind(f.ChangePassword(f.ctx(), who, id, goodPassword, "short"), db.Invalid))
-	is.NoErr(f.ChangePassword(f.ctx(), who, id, goodPassword, "another password"))
-	is.NoErr(errOf(f.SessionIdentity(f.ctx(), here)))
-	is.True(db.IsKind(errOf(f.SessionIdentity(f.ctx(), there)), db.Unauthorized))
-	is.NoErr(f.RenameUser(f.ctx(), who.Caller, " Ann "))
-	is.True(db.IsKind(f.RenameUser(f.ctx(), who.Caller, ""), db.Invalid))
-	who, _, err = f.SessionIdentity(f.ctx(), here)
+	is.True(db.IsKind(f.People.ChangePassword(f.ctx(), who, id, "wrong", "another password"), db.Invalid))
+	is.True(db.IsKind(f.People.ChangePassword(f.ctx(), who, id, goodPassword, "short"), db.Invalid))
+	is.NoErr(f.People.ChangePassword(f.ctx(), who, id, goodPassword, "another password"))
+	is.NoErr(errOf(f.People.SessionIdentity(f.ctx(), here)))
+	is.True(db.IsKind(errOf(f.People.SessionIdentity(f.ctx(), there)), db.Unauthorized))
+	is.NoErr(f.People.RenameUser(f.ctx(), who.Caller, " Ann "))
+	is.True(db.IsKind(f.People.RenameUser(f.ctx(), who.Caller, ""), db.Invalid))
+	who, _, err = f.People.SessionIdentity(f.ctx(), here)
 	is.NoErr(err)
 	is.Equal(who.UserName, "Ann")
 }
@@ -201,17 +201,17 @@ func TestPreferences(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	session, err := f.CreateSession(f.ctx(), f.owner.Caller, "")
+	session, err := f.People.CreateSession(f.ctx(), f.owner.Caller, "")
 	is.NoErr(err)
-	who, _, err := f.SessionIdentity(f.ctx(), session)
+	who, _, err := f.People.SessionIdentity(f.ctx(), session)
 	is.NoErr(err)
 	is.Equal(who.Preferences, store.Preferences{Shortcuts: true}) // the defaults
 	set := store.Preferences{Theme: "dark", Language: "de"}
-	is.NoErr(f.SetPreferences(f.ctx(), f.owner.Caller, set))
-	is.True(db.IsKind(f.SetPreferences(f.ctx(), f.owner.Caller, store.Preferences{Theme: "pink"}), db.Invalid))
-	is.True(db.IsKind(f.SetPreferences(f.ctx(), f.owner.Caller,
+	is.NoErr(f.People.SetPreferences(f.ctx(), f.owner.Caller, set))
+	is.True(db.IsKind(f.People.SetPreferences(f.ctx(), f.owner.Caller, store.Preferences{Theme: "pink"}), db.Invalid))
+	is.True(db.IsKind(f.People.SetPreferences(f.ctx(), f.owner.Caller,
 		store.Preferences{Language: "a-very-long-language"}), db.Invalid)) // too long
-	who, _, err = f.SessionIdentity(f.ctx(), session)
+	who, _, err = f.People.SessionIdentity(f.ctx(), session)
 	is.NoErr(err)
 	is.Equal(who.Preferences, set)
 }

@@ -320,7 +320,7 @@ func (s *Store) CatchUp(ctx context.Context) error {
 	if s.node == nil {
 		return nil
 	}
-	s.known.ended.Add(1)
+	s.People.forget()
 	s.modelChanges.Add(1)
 	return s.CountQueued(ctx)
 }

@@ -28,9 +28,9 @@ const callback = "https://client.example/back"
 func (f *fixture) consent(who store.Identity) (store.OAuthClient, string) {
 	f.t.Helper()
 	is := is.New(f.t)
-	client, err := f.RegisterOAuthClient(f.ctx(), "Assistant", []string{callback})
+	client, err := f.People.RegisterOAuthClient(f.ctx(), "Assistant", []string{callback})
 	is.NoErr(err)
-	code, err := f.Consent(f.ctx(), who.Caller, store.Consent{ClientID: client.ID, RedirectURI: callback, CodeChallenge: challenge()})
+	code, err := f.People.Consent(f.ctx(), who.Caller, store.Consent{ClientID: client.ID, RedirectURI: callback, CodeChallenge: challenge()})
 	is.NoErr(err)
 	return client, code
 }
@@ -38,7 +38,7 @@ func (f *fixture) consent(who store.Identity) (store.OAuthClient, string) {
 // tokens exchanges a code of the client for tokens.
 func (f *fixture) tokens(client store.OAuthClient, code string) store.OAuthTokens {
 	f.t.Helper()
-	t, err := f.ExchangeCode(f.ctx(), store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}, "10.0.0.1")
+	t, err := f.People.ExchangeCode(f.ctx(), store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}, "10.0.0.1")
 	is.New(f.t).NoErr(err)
 	return t
 }
@@ -51,30 +51,30 @@ func TestOAuthFromConsentToRevocation(t *testing.T) {
 	ann := f.caller("Acme", "bob@acme.test", store.RoleMember)
 	client, code := f.consent(ann)
 	first := f.tokens(client, code)
-	who, err := f.AuthenticateMCP(f.ctx(), first.Access)
+	who, err := f.People.AuthenticateMCP(f.ctx(), first.Access)
 	is.NoErr(err)
 	is.Equal([]string{who.UserID, who.OrganizationID, string(who.Role), who.KeyName}, []string{ann.UserID, ann.OrganizationID, "member", "Assistant"})
-	_, err = f.Authenticate(f.ctx(), first.Access)
+	_, err = f.People.Authenticate(f.ctx(), first.Access)
 	is.True(db.IsKind(err, db.Unauthorized)) // the token is valid for the whole API
 
 	c.advance(store.OAuthTokenLifetime)
-	is.True(db.IsKind(errOf(f.AuthenticateMCP(f.ctx(), first.Access)), db.Unauthorized)) // an hour has passed
-	second, err := f.RefreshTokens(f.ctx(), client.ID, first.Refresh, "10.0.0.1")
+	is.True(db.IsKind(errOf(f.People.AuthenticateMCP(f.ctx(), first.Access)), db.Unauthorized)) // an hour has passed
+	second, err := f.People.RefreshTokens(f.ctx(), client.ID, first.Refresh, "10.0.0.1")
 	is.NoErr(err)
-	again, err := f.AuthenticateMCP(f.ctx(), second.Access)
+	again, err := f.People.AuthenticateMCP(f.ctx(), second.Access)
 	is.NoErr(err)
 	is.Equal(again.KeyID, who.KeyID) // usage and audit entries contain the same key
-	grants, err := f.OAuthGrants(f.ctx(), ann.Caller)
+	grants, err := f.People.OAuthGrants(f.ctx(), ann.Caller)
 	is.NoErr(err)
 	is.Equal(len(grants), 1)
 	is.Equal(grants[0].ClientName, "Assistant")
 
 	// The first refresh token is used again, so it was stolen. The thief is unknown: either use may
 	// be the legitimate one.
-	is.True(errOf(f.RefreshTokens(f.ctx(), client.ID, first.Refresh, "10.6.6.6")) != nil) // a used refresh token works
-	_, err = f.AuthenticateMCP(f.ctx(), second.Access)
+	is.True(errOf(f.People.RefreshTokens(f.ctx(), client.ID, first.Refresh, "10.6.6.6")) != nil) // a used refresh token works
+	_, err = f.People.AuthenticateMCP(f.ctx(), second.Access)
 	is.True(db.IsKind(err, db.Unauthorized)) // the newer access token still works
-	_, err = f.RefreshTokens(f.ctx(), client.ID, second.Refresh, "10.0.0.1")
+	_, err = f.People.RefreshTokens(f.ctx(), client.ID, second.Refresh, "10.0.0.1")
 	is.True(err != nil) // the grant remains valid after the theft
 	log := f.texts(`SELECT action || ' ' || remote_addr || ' ' || detail FROM audit_log WHERE action LIKE 'oauth%' ORDER BY num`)
 	is.Equal(len(log), 2)
@@ -93,7 +93,7 @@ func TestCodesThatDoNotWork(t *testing.T) {
 		"no code":            func(_ *fixture, _ *clock, x *store.OAuthExchange) { x.Code = "" },
 		"a changed code":     func(_ *fixture, _ *clock, x *store.OAuthExchange) { x.Code += "x" },
 		"too late":           func(_ *fixture, c *clock, _ *store.OAuthExchange) { c.advance(time.Minute) },
-		"used":               func(f *fixture, _ *clock, x *store.OAuthExchange) { _, _ = f.ExchangeCode(f.ctx(), *x, "") },
+		"used":               func(f *fixture, _ *clock, x *store.OAuthExchange) { _, _ = f.People.ExchangeCode(f.ctx(), *x, "") },
 		"the member is gone": func(f *fixture, _ *clock, _ *store.OAuthExchange) { f.leave("bob@acme.test") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,11 +104,11 @@ func TestCodesThatDoNotWork(t *testing.T) {
 			client, code := f.consent(f.caller("Acme", "bob@acme.test", store.RoleMember))
 			x := store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}
 			change(f, c, &x)
-			is.True(db.IsKind(errOf(f.ExchangeCode(f.ctx(), x, "")), db.Invalid)) // the code works
+			is.True(db.IsKind(errOf(f.People.ExchangeCode(f.ctx(), x, "")), db.Invalid)) // the code works
 			is.Equal(f.count(`SELECT count(*) FROM api_keys WHERE oauth_grant_id IS NOT NULL AND revoked_at IS NULL`), int64(0))
 			if name != "a changed code" && name != "no code" { // these belong to no grant
 				x = store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}
-				_, err := f.ExchangeCode(f.ctx(), x, "")
+				_, err := f.People.ExchangeCode(f.ctx(), x, "")
 				is.True(db.IsKind(err, db.Invalid)) // the code works after it was misused
 			}
 		})
@@ -122,7 +122,7 @@ func (f *fixture) leave(email string) {
 	if err != nil || len(ids) != 1 {
 		f.t.Fatal(ids, err)
 	}
-	if _, err := f.RemoveMember(f.ctx(), f.owner.Caller, ids[0]); err != nil {
+	if _, err := f.People.RemoveMember(f.ctx(), f.owner.Caller, ids[0]); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -135,28 +135,28 @@ func TestGrantsEnd(t *testing.T) {
 			return nil
 		},
 		"by their person": func(f *fixture, _, ann store.Identity, _ store.OAuthClient, _ store.OAuthTokens) error {
-			grants, err := f.OAuthGrants(f.ctx(), ann.Caller)
+			grants, err := f.People.OAuthGrants(f.ctx(), ann.Caller)
 			if err != nil || len(grants) != 1 {
 				return err
 			}
-			return f.RevokeOAuthGrant(f.ctx(), ann.Caller, grants[0].ID)
+			return f.People.RevokeOAuthGrant(f.ctx(), ann.Caller, grants[0].ID)
 		},
 		"by an owner": func(f *fixture, owner, _ store.Identity, _ store.OAuthClient, t store.OAuthTokens) error {
-			who, err := f.AuthenticateMCP(f.ctx(), t.Access)
+			who, err := f.People.AuthenticateMCP(f.ctx(), t.Access)
 			if err != nil {
 				return err
 			}
-			if _, _, err := f.RollKey(f.ctx(), owner.Caller, who.KeyID); !db.IsKind(err, db.Conflict) {
+			if _, _, err := f.People.RollKey(f.ctx(), owner.Caller, who.KeyID); !db.IsKind(err, db.Conflict) {
 				f.t.Error("an access token can be rolled:", err)
 			}
-			_, err = f.RevokeKey(f.ctx(), owner.Caller, who.KeyID)
+			_, err = f.People.RevokeKey(f.ctx(), owner.Caller, who.KeyID)
 			return err
 		},
 		"by the client": func(f *fixture, _, _ store.Identity, client store.OAuthClient, t store.OAuthTokens) error {
-			return f.RevokeToken(f.ctx(), client.ID, t.Access, "")
+			return f.People.RevokeToken(f.ctx(), client.ID, t.Access, "")
 		},
 		"by the client's refresh token": func(f *fixture, _, _ store.Identity, client store.OAuthClient, t store.OAuthTokens) error {
-			return f.RevokeToken(f.ctx(), client.ID, t.Refresh, "")
+			return f.People.RevokeToken(f.ctx(), client.ID, t.Refresh, "")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,18 +166,18 @@ func TestGrantsEnd(t *testing.T) {
 			owner, ann := f.owner, f.caller("Acme", "bob@acme.test", store.RoleMember)
 			client, code := f.consent(ann)
 			tokens := f.tokens(client, code)
-			is.NoErr(f.RevokeToken(f.ctx(), "ocl_other", tokens.Access, ""))    // another client's
-			is.NoErr(f.RevokeToken(f.ctx(), client.ID, "jm_refresh_no.t.", "")) // no token
-			err := f.RevokeOAuthGrant(f.ctx(), owner.Caller, "ogr_none")
+			is.NoErr(f.People.RevokeToken(f.ctx(), "ocl_other", tokens.Access, ""))    // another client's
+			is.NoErr(f.People.RevokeToken(f.ctx(), client.ID, "jm_refresh_no.t.", "")) // no token
+			err := f.People.RevokeOAuthGrant(f.ctx(), owner.Caller, "ogr_none")
 			is.True(db.IsKind(err, db.NotFound))
-			is.NoErr(errOf(f.AuthenticateMCP(f.ctx(), tokens.Access)))
+			is.NoErr(errOf(f.People.AuthenticateMCP(f.ctx(), tokens.Access)))
 
 			is.NoErr(end(f, owner, ann, client, tokens))
-			_, err = f.AuthenticateMCP(f.ctx(), tokens.Access)
+			_, err = f.People.AuthenticateMCP(f.ctx(), tokens.Access)
 			is.True(db.IsKind(err, db.Unauthorized)) // the access token works
-			_, err = f.RefreshTokens(f.ctx(), client.ID, tokens.Refresh, "")
+			_, err = f.People.RefreshTokens(f.ctx(), client.ID, tokens.Refresh, "")
 			is.True(db.IsKind(err, db.Invalid)) // the refresh token works
-			grants, err := f.OAuthGrants(f.ctx(), ann.Caller)
+			grants, err := f.People.OAuthGrants(f.ctx(), ann.Caller)
 			is.NoErr(err)
 			is.Equal(len(grants), 0)
 		})
@@ -198,7 +198,7 @@ func TestRedirectAddresses(t *testing.T) {
 	} {
 		t.Run(uri, func(t *testing.T) {
 			is := is.New(t)
-			_, err := f.RegisterOAuthClient(t.Context(), "x", []string{uri})
+			_, err := f.People.RegisterOAuthClient(t.Context(), "x", []string{uri})
 			is.Equal(err == nil, valid)
 		})
 	}
@@ -220,17 +220,17 @@ func TestUnusedProgramsArePruned(t *testing.T) {
 	f.tokens(kept, code)
 	unused, _ := f.consent(ann) // its code is never used
 	c.advance(31 * 24 * time.Hour)
-	n, err := f.PruneOAuth(f.ctx(), 10)
+	n, err := f.People.PruneOAuth(f.ctx(), 10)
 	is.NoErr(err)
 	is.Equal(n, int64(1))
-	is.True(db.IsKind(errOf(f.OAuthClient(f.ctx(), unused.ID)), db.NotFound)) // the unused client remains
-	is.NoErr(errOf(f.OAuthClient(f.ctx(), kept.ID)))
+	is.True(db.IsKind(errOf(f.People.OAuthClient(f.ctx(), unused.ID)), db.NotFound)) // the unused client remains
+	is.NoErr(errOf(f.People.OAuthClient(f.ctx(), kept.ID)))
 
 	// A flood fills the table: only an old client may be deleted for a new one.
 	storetest.Exec(t, f.Store, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
 		INSERT INTO oauth_clients SELECT 'ocl_' || i, 'x', '[]', ?1, ?1 FROM n`, c.now().UnixMilli())
-	_, err = f.RegisterOAuthClient(f.ctx(), "late", []string{callback})
+	_, err = f.People.RegisterOAuthClient(f.ctx(), "late", []string{callback})
 	is.True(db.IsKind(err, db.Limited)) // every client is new
 	c.advance(2 * time.Hour)
-	is.NoErr(errOf(f.RegisterOAuthClient(f.ctx(), "late", []string{callback})))
+	is.NoErr(errOf(f.People.RegisterOAuthClient(f.ctx(), "late", []string{callback})))
 }

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
@@ -46,8 +45,7 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 	s := &Store{log: opt.Log, dir: dir, lock: lock, node: opt.Node, now: opt.Now, zone: opt.Timezone,
 		waiting: waiting{perOrganization: int64(opt.QueueLimit), inAll: int64(opt.QueueTotal), shared: opt.Node != nil,
 			by: map[string]laneCounts{}, underWay: map[*addition]bool{}},
-		seal:    seal.New(filepath.Join(dir, sealKeyName), tempPattern),
-		hashing: make(chan struct{}, runtime.GOMAXPROCS(0)), hashMemory: opt.PasswordMemory}
+		seal: seal.New(filepath.Join(dir, sealKeyName), tempPattern)}
 	s.Gate = gate.New(gate.Config{Dir: dir, Now: opt.Now, Log: opt.Log, Statfs: opt.Statfs,
 		DiskReserve: opt.DiskReserve, DiskWarning: opt.DiskWarning, Full: db.DiskFullError(nil),
 		Refuse: func(code, message string) error { return db.ReadOnlyError(code, message) }})
@@ -72,6 +70,7 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 	if err := s.openDatabase(ctx, opt); err != nil {
 		return err
 	}
+	s.furnish(opt)
 	if s.keptUntil, err = begunAnew(s.dir); err != nil {
 		return err
 	}
@@ -86,6 +85,12 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 	}
 	s.beginFull(ctx)
 	return nil
+}
+
+// furnish makes the rooms of the store, which stand on the open database.
+func (s *Store) furnish(opt Options) {
+	s.People = newPeopleStore(peopleConfig{DB: s.db, Gate: s.Gate, Seal: s.seal, PasswordMemory: opt.PasswordMemory,
+		OnCap: s.alertCap, OnLeave: removeUserChannels})
 }
 
 // lockFolder locks the data folder: for this process alone, or together with the other nodes.

@@ -40,7 +40,7 @@ func (s *Store) OrganizationModels(ctx context.Context, organizationID string) (
 		if err != nil {
 			return db.NoRecord(err, "organization")
 		}
-		if m.First, err = s.isFirst(ctx, q, organizationID); err != nil {
+		if m.First, err = s.People.isFirst(ctx, q, organizationID); err != nil {
 			return err
 		}
 		m.Providers, err = db.All(ctx, q, s.openProvider, `SELECT sealed, `+providerColumns+` FROM model_providers

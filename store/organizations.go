@@ -22,7 +22,7 @@ type Organization struct {
 
 // Organizations lists the organizations that the caller is in, the oldest membership
 // first.
-func (s *Store) Organizations(ctx context.Context, c Caller) ([]Organization, error) {
+func (s *peopleStore) Organizations(ctx context.Context, c Caller) ([]Organization, error) {
 	return organizationsOf(ctx, s.db, c.UserID)
 }
 
@@ -36,7 +36,7 @@ func organizationsOf(ctx context.Context, q db.Querier, userID string) ([]Organi
 // ensureOrganization returns the id of the organization with that name, or of the
 // first one where name is empty. It creates the organization if there is none, and
 // reports whether it did.
-func (s *Store) ensureOrganization(tx db.Tx, name string) (id string, created bool, err error) {
+func (s *peopleStore) ensureOrganization(tx db.Tx, name string) (id string, created bool, err error) {
 	ctx := context.Background()
 	if name == "" {
 		id, err = db.One(ctx, tx, db.ScanString, firstOrganization)
@@ -60,14 +60,14 @@ type OrganizationSettings struct {
 
 // OrganizationSettings returns the settings of the caller's organization, and the nano-dollars that
 // it has spent this month. It returns Forbidden unless the caller is an Owner.
-func (s *Store) OrganizationSettings(ctx context.Context, c Caller) (o OrganizationSettings, spent int64, err error) {
+func (s *peopleStore) OrganizationSettings(ctx context.Context, c Caller) (o OrganizationSettings, spent int64, err error) {
 	if err := c.Allow(ManageOrganization); err != nil {
 		return o, 0, err
 	}
 	return s.organizationSettings(ctx, s.db, c.OrganizationID)
 }
 
-func (s *Store) organizationSettings(ctx context.Context, q db.Querier,
+func (s *peopleStore) organizationSettings(ctx context.Context, q db.Querier,
 	organizationID string) (o OrganizationSettings, spent int64, err error) {
 	_, err = db.One(ctx, q, db.Into(&o.Name, &o.MonthlyCreditCap, &spent), `SELECT name, monthly_credit_cap,
 			coalesce((SELECT cost FROM spending WHERE organization_id = ?1 AND month = ?2), 0)
@@ -77,7 +77,7 @@ func (s *Store) organizationSettings(ctx context.Context, q db.Querier,
 
 // MonthSpending returns the nano-dollars that the caller's organization has spent in this calendar
 // month (UTC), and its cap in credits, nil for none. It returns Forbidden for a Member.
-func (s *Store) MonthSpending(ctx context.Context, c Caller) (spent int64, limit *float64, err error) {
+func (s *peopleStore) MonthSpending(ctx context.Context, c Caller) (spent int64, limit *float64, err error) {
 	if err := c.Allow(SeeUsage); err != nil {
 		return 0, nil, err
 	}
@@ -87,7 +87,7 @@ func (s *Store) MonthSpending(ctx context.Context, c Caller) (spent int64, limit
 
 // UpdateOrganization changes the settings of the caller's organization. It returns Forbidden unless
 // the caller is an Owner. The name of another organization is Invalid.
-func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o OrganizationSettings) error {
+func (s *peopleStore) UpdateOrganization(ctx context.Context, c Caller, o OrganizationSettings) error {
 	var f db.Fields
 	o.Name = strings.TrimSpace(o.Name)
 	db.CheckName(&f, "name", o.Name, db.MaxName)
@@ -123,7 +123,7 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 			return err
 		}
 		// A cap that becomes lower may be passed already.
-		err = s.alertCap(ctx, tx, c.OrganizationID, spent, spent, old.MonthlyCreditCap, o.MonthlyCreditCap)
+		err = s.onCap(ctx, tx, CapChange{c.OrganizationID, spent, spent, old.MonthlyCreditCap, o.MonthlyCreditCap})
 		if err != nil {
 			return err
 		}
@@ -137,8 +137,8 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 
 // alertOvertaken raises the alert of a new cap that concurrent writes have exceeded. These writes
 // did not check it, because they had read that there is no cap. spent is the sum at the change.
-func (s *Store) alertOvertaken(ctx context.Context, organizationID string, spent int64, limit *float64) error {
-	if err := s.AwaitWrites(ctx); err != nil {
+func (s *peopleStore) alertOvertaken(ctx context.Context, organizationID string, spent int64, limit *float64) error {
+	if err := s.db.AwaitWrites(ctx); err != nil {
 		return err
 	}
 	return s.db.Write(ctx, func(tx db.Tx) error {
@@ -147,11 +147,11 @@ func (s *Store) alertOvertaken(ctx context.Context, organizationID string, spent
 		if db.NoRow(err, nil) != nil {
 			return err
 		}
-		return s.alertCap(ctx, tx, organizationID, spent, now, limit, limit)
+		return s.onCap(ctx, tx, CapChange{organizationID, spent, now, limit, limit})
 	})
 }
 
-func (s *Store) auditOrganization(tx db.Tx, c Caller, old, o OrganizationSettings) error {
+func (s *peopleStore) auditOrganization(tx db.Tx, c Caller, old, o OrganizationSettings) error {
 	if old.Name != o.Name {
 		err := s.audit(tx, c, "organization.name", c.OrganizationID, map[string]any{"from": old.Name, "to": o.Name})
 		if err != nil {
@@ -167,7 +167,7 @@ func (s *Store) auditOrganization(tx db.Tx, c Caller, old, o OrganizationSetting
 
 // Allowance returns the nano-dollars that an organization may still spend this
 // month. limited is false if it has no cap.
-func (s *Store) Allowance(ctx context.Context, organizationID string) (left int64, limited bool, err error) {
+func (s *peopleStore) Allowance(ctx context.Context, organizationID string) (left int64, limited bool, err error) {
 	// Every model call asks this, and few organizations have a cap. Only for these the sum is read.
 	credits, err := s.knownCap(ctx, organizationID)
 	if err != nil || credits == nil {
@@ -178,7 +178,7 @@ func (s *Store) Allowance(ctx context.Context, organizationID string) (left int6
 }
 
 // knownCap is creditCap outside of transactions. It caches the cap.
-func (s *Store) knownCap(ctx context.Context, organizationID string) (*float64, error) {
+func (s *peopleStore) knownCap(ctx context.Context, organizationID string) (*float64, error) {
 	moment, now := s.known.moment(), s.db.Millis()
 	if credits, ok := s.known.caps.get([]byte(organizationID), moment, now); ok {
 		return credits, nil
@@ -191,7 +191,7 @@ func (s *Store) knownCap(ctx context.Context, organizationID string) (*float64, 
 }
 
 // left returns the nano-dollars that are left of a cap.
-func (s *Store) left(ctx context.Context, q db.Querier, organizationID string, credits float64) (int64, error) {
+func (s *peopleStore) left(ctx context.Context, q db.Querier, organizationID string, credits float64) (int64, error) {
 	spent, err := db.One(ctx, q, db.ScanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?`,
 		organizationID, month(s.db.Now()))
 	// A cap may be any number. Without the limit of 2^62 nano-dollars, the conversion would overflow.
@@ -205,7 +205,7 @@ func creditCap(ctx context.Context, q db.Querier, organizationID string) (credit
 }
 
 // checkCap returns CapReached if an organization has spent its credits.
-func (s *Store) checkCap(ctx context.Context, q db.Querier, organizationID string) error {
+func (s *peopleStore) checkCap(ctx context.Context, q db.Querier, organizationID string) error {
 	credits, err := creditCap(ctx, q, organizationID)
 	if err != nil {
 		return err
@@ -214,7 +214,7 @@ func (s *Store) checkCap(ctx context.Context, q db.Querier, organizationID strin
 }
 
 // checkSpending is checkCap for a cap that was read; nil for none.
-func (s *Store) checkSpending(ctx context.Context, q db.Querier, organizationID string, credits *float64) error {
+func (s *peopleStore) checkSpending(ctx context.Context, q db.Querier, organizationID string, credits *float64) error {
 	if credits == nil {
 		return nil
 	}
@@ -240,7 +240,7 @@ func month(t time.Time) int { return t.UTC().Year()*12 + int(t.UTC().Month()) - 
 const firstOrganization = `SELECT id FROM organizations ORDER BY num LIMIT 1`
 
 // isFirst reports whether an organization is the first of the server.
-func (s *Store) isFirst(ctx context.Context, q db.Querier, organizationID string) (bool, error) {
+func (s *peopleStore) isFirst(ctx context.Context, q db.Querier, organizationID string) (bool, error) {
 	if known := s.firstID.Load(); known != nil {
 		return *known == organizationID, nil
 	}
@@ -254,7 +254,7 @@ func (s *Store) isFirst(ctx context.Context, q db.Querier, organizationID string
 
 // OperatorOf returns the Operator as the caller of one organization. An empty name means the
 // first organization.
-func (s *Store) OperatorOf(ctx context.Context, organization string) (c Caller, err error) {
+func (s *peopleStore) OperatorOf(ctx context.Context, organization string) (c Caller, err error) {
 	c = Operator()
 	if organization = strings.TrimSpace(organization); organization == "" {
 		c.OrganizationID, err = db.One(ctx, s.db, db.ScanString, firstOrganization)

@@ -21,9 +21,9 @@ func TestPassword(t *testing.T) {
 	who, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
 	storetest.Caller(t, s, "Acme", "bob@acme.test", store.RoleMember)
 
-	is.NoErr(s.SetPassword(t.Context(), "Ann@Acme.Test", "old horse battery"))
-	is.NoErr(s.SetPassword(t.Context(), "ann@acme.test", "correct horse"))
-	id, err := s.CheckPassword(t.Context(), "ANN@acme.test", "correct horse")
+	is.NoErr(s.People.SetPassword(t.Context(), "Ann@Acme.Test", "old horse battery"))
+	is.NoErr(s.People.SetPassword(t.Context(), "ann@acme.test", "correct horse"))
+	id, err := s.People.CheckPassword(t.Context(), "ANN@acme.test", "correct horse")
 	is.NoErr(err)
 	is.Equal(id.UserID, who.UserID)
 	for name, tt := range map[string]struct{ email, password string }{
@@ -36,13 +36,13 @@ func TestPassword(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			is.True(db.IsKind(errOf(s.CheckPassword(t.Context(), tt.email, tt.password)), db.Unauthorized))
+			is.True(db.IsKind(errOf(s.People.CheckPassword(t.Context(), tt.email, tt.password)), db.Unauthorized))
 		})
 	}
 	for _, wrong := range []string{"", "1234567", "ééééééé", strings.Repeat("x", store.MaxPassword+1)} {
-		is.True(db.IsKind(s.SetPassword(t.Context(), "ann@acme.test", wrong), db.Invalid))
+		is.True(db.IsKind(s.People.SetPassword(t.Context(), "ann@acme.test", wrong), db.Invalid))
 	}
-	is.True(db.IsKind(s.SetPassword(t.Context(), "eve@acme.test", "words of my own"), db.NotFound))
+	is.True(db.IsKind(s.People.SetPassword(t.Context(), "eve@acme.test", "words of my own"), db.NotFound))
 }
 
 // TestHashingIsBounded checks that a password waits while others are hashed, and that the wait ends
@@ -52,14 +52,14 @@ func TestHashingIsBounded(t *testing.T) {
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})
 	storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
-	is.NoErr(s.SetPassword(t.Context(), "ann@acme.test", "correct horse"))
+	is.NoErr(s.People.SetPassword(t.Context(), "ann@acme.test", "correct horse"))
 	free := s.FillHashing()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	is.True(errors.Is(errOf(s.CheckPassword(ctx, "ann@acme.test", "correct horse")), context.DeadlineExceeded))
+	is.True(errors.Is(errOf(s.People.CheckPassword(ctx, "ann@acme.test", "correct horse")), context.DeadlineExceeded))
 	checked := make(chan error)
 	go func() {
-		checked <- errOf(s.CheckPassword(t.Context(), "ann@acme.test", "correct horse"))
+		checked <- errOf(s.People.CheckPassword(t.Context(), "ann@acme.test", "correct horse"))
 	}()
 	free()
 	is.NoErr(<-checked)
@@ -73,10 +73,10 @@ func TestPasswordCost(t *testing.T) {
 	is := is.New(t)
 	s, err := store.Open(t.Context(), t.TempDir(), storetest.Schema(t), store.Options{})
 	is.NoErr(err)
-	_, _, err = s.CreateKey(t.Context(), store.Operator(),
+	_, _, err = s.People.CreateKey(t.Context(), store.Operator(),
 		store.NewKey{Name: "test", Email: "ann@acme.test", Role: store.RoleOwner, OrganizationName: "Acme"})
 	is.NoErr(err)
-	is.NoErr(s.SetPassword(t.Context(), "ann@acme.test", "correct horse"))
+	is.NoErr(s.People.SetPassword(t.Context(), "ann@acme.test", "correct horse"))
 	is.NoErr(s.Close())
 	hash := storetest.Rows(t, s.Dir(), `SELECT password_hash FROM users`)[0][0]
 	cost, _, _ := strings.Cut(strings.TrimPrefix(hash, "$argon2id$v=19$"), "$")
@@ -94,7 +94,7 @@ func TestCommonPasswords(t *testing.T) {
 	} {
 		t.Run(password, func(t *testing.T) {
 			is := is.New(t)
-			err := f.SetPassword(f.ctx(), "ann@acme.test", password)
+			err := f.People.SetPassword(f.ctx(), "ann@acme.test", password)
 			is.Equal(db.IsKind(err, db.Invalid), refused)
 		})
 	}

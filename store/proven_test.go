@@ -18,16 +18,16 @@ func TestUnprovenAddress(t *testing.T) {
 	user := store.NewUser{Name: "Vic", Password: password}
 	byInvitation := func(f *fixture) {
 		is := is.New(t)
-		_, token, err := f.CreateInvitation(t.Context(), f.owner.Caller, email, store.RoleMember)
+		_, token, err := f.People.CreateInvitation(t.Context(), f.owner.Caller, email, store.RoleMember)
 		is.NoErr(err)
-		_, err = f.AcceptInvitation(t.Context(), store.Caller{}, token, user)
+		_, err = f.People.AcceptInvitation(t.Context(), store.Caller{}, token, user)
 		is.NoErr(err)
 	}
 	choose := func(f *fixture, c store.Caller, who string) {
 		is := is.New(t)
-		_, token, err := f.CreatePasswordLink(t.Context(), c, store.LinkReset, who)
+		_, token, err := f.People.CreatePasswordLink(t.Context(), c, store.LinkReset, who)
 		is.NoErr(err)
-		_, err = f.ChoosePassword(t.Context(), store.LinkReset, token, user, "")
+		_, err = f.People.ChoosePassword(t.Context(), store.LinkReset, token, user, "")
 		is.NoErr(err)
 	}
 	for name, tt := range map[string]struct {
@@ -42,7 +42,7 @@ func TestUnprovenAddress(t *testing.T) {
 		"by the operator's link": {func(f *fixture) { byInvitation(f); choose(f, store.Operator(), email) }, true},
 		"by the operator's password": {func(f *fixture) {
 			byInvitation(f)
-			is.New(t).NoErr(f.SetPassword(t.Context(), email, password))
+			is.New(t).NoErr(f.People.SetPassword(t.Context(), email, password))
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,22 +50,22 @@ func TestUnprovenAddress(t *testing.T) {
 			f := newFixture(t)
 			tt.make(f)
 			n := store.NewKey{Name: "K", Email: "VIC@example.com", Role: store.RoleOwner, OrganizationName: "Three"}
-			_, _, err := f.CreateKey(t.Context(), store.Operator(), n)
+			_, _, err := f.People.CreateKey(t.Context(), store.Operator(), n)
 			is.Equal(db.IsKind(err, db.Conflict), !tt.proven)
-			_, err = f.OperatorOf(t.Context(), "Three")
+			_, err = f.People.OperatorOf(t.Context(), "Three")
 			is.Equal(err == nil, tt.proven) // a refused key makes no organization, either
 			n.OrganizationName = "Acme"
-			_, _, err = f.CreateKey(t.Context(), store.Operator(), n)
+			_, _, err = f.People.CreateKey(t.Context(), store.Operator(), n)
 			is.NoErr(err) // the organization itself vouches for its members
 			if tt.proven {
 				return
 			}
 			// The error names the way out.
 			n.OrganizationName = "Three"
-			_, _, err = f.CreateKey(t.Context(), store.Operator(), n)
+			_, _, err = f.People.CreateKey(t.Context(), store.Operator(), n)
 			is.True(strings.Contains(err.Error(), "run journeyman user reset "+n.Email+" on the server"))
 			choose(f, store.Operator(), email)
-			_, _, err = f.CreateKey(t.Context(), store.Operator(), n)
+			_, _, err = f.People.CreateKey(t.Context(), store.Operator(), n)
 			is.NoErr(err)
 		})
 	}

@@ -216,7 +216,7 @@ func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Pro
 		if err != nil {
 			return err
 		}
-		return s.audit(tx, c, "provider.create", p.ID,
+		return s.People.audit(tx, c, "provider.create", p.ID,
 			map[string]any{"name": p.Name, "kind": p.Kind, "baseUrl": p.BaseURL})
 	})
 	return p, err
@@ -256,7 +256,7 @@ func (s *Store) UpdateProvider(ctx context.Context, c Caller, name string, patch
 		if was.BaseURL != p.BaseURL {
 			detail["from"], detail["to"] = was.BaseURL, p.BaseURL
 		}
-		return s.audit(tx, c, "provider.update", p.ID, detail)
+		return s.People.audit(tx, c, "provider.update", p.ID, detail)
 	})
 	return p, err
 }
@@ -294,7 +294,7 @@ func (s *Store) RemoveProvider(ctx context.Context, c Caller, name string) (p Pr
 		if _, err := tx.Exec(`DELETE FROM model_providers WHERE id = ?`, p.ID); err != nil {
 			return err
 		}
-		return s.audit(tx, c, "provider.delete", p.ID, map[string]any{"name": p.Name, "kind": p.Kind})
+		return s.People.audit(tx, c, "provider.delete", p.ID, map[string]any{"name": p.Name, "kind": p.Kind})
 	})
 	return p, err
 }
@@ -390,7 +390,7 @@ func (s *Store) setModels(ctx context.Context, tx db.Tx, c Caller, chain string,
 		c.OrganizationID); err != nil {
 		return err
 	}
-	return s.audit(tx, c, "organization.models", c.OrganizationID, map[string]any{"from": was, "to": chain})
+	return s.People.audit(tx, c, "organization.models", c.OrganizationID, map[string]any{"from": was, "to": chain})
 }
 
 // sealProviderKey returns the value of the column sealed, which is NULL without a key.

@@ -97,7 +97,7 @@ func TestProviderKeys(t *testing.T) {
 	_, err = f.AddProvider(t.Context(), f.owner.Caller, n)
 	is.True(refused(err, db.Conflict))                           // the name is already used here
 	is.NoErr(errOf(f.AddProvider(t.Context(), other.Caller, n))) // but not there
-	log, _, err := f.AuditLog(t.Context(), f.owner.Caller, store.AuditQuery{Action: "provider.create"})
+	log, _, err := f.People.AuditLog(t.Context(), f.owner.Caller, store.AuditQuery{Action: "provider.create"})
 	is.NoErr(err)
 	list, err := f.Providers(t.Context(), f.owner.Caller)
 	is.NoErr(err)

@@ -220,7 +220,7 @@ func (s *Store) auditSecret(tx db.Tx, c Caller, action string, x Secret) error {
 	if len(x.Hosts) > 0 {
 		detail["hosts"] = x.Hosts
 	}
-	return s.audit(tx, c, action, x.ID, detail)
+	return s.People.audit(tx, c, action, x.ID, detail)
 }
 
 // DeleteSecret deletes a secret and returns it as it was. It returns Forbidden as Secrets

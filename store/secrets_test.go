@@ -186,7 +186,7 @@ func TestTurnSecrets(t *testing.T) {
 	is.Equal(secrets, []store.TurnSecret{{Name: "BOTH", Hosts: []string{"b.example"}, Value: "of the worker itself"},
 		{Name: "SHARED", Hosts: []string{"a.example"}, Value: "the shared value"}})
 
-	entries, _, err := f.AuditLog(t.Context(), f.owner.Caller, store.AuditQuery{Limit: 50})
+	entries, _, err := f.People.AuditLog(t.Context(), f.owner.Caller, store.AuditQuery{Limit: 50})
 	is.NoErr(err)
 	is.True(!strings.Contains(fmt.Sprint(entries), "the shared value")) // a leaked value
 	is.True(strings.Contains(fmt.Sprint(entries), "secret.create"))     // the secret is named

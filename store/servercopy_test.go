@@ -65,7 +65,7 @@ func TestPostgresCopy(t *testing.T) {
 
 	s, err := openOn(t, dir, url)
 	is.NoErr(err)
-	owner, err := s.Authenticate(t.Context(), secret)
+	owner, err := s.People.Authenticate(t.Context(), secret)
 	is.NoErr(err)
 	key := db.IdempotencyKey{KeyID: owner.KeyID, Hash: []byte("fedcba9876543210"), Retry: true}
 	_, found, err := s.Lookup(t.Context(), key)

@@ -21,7 +21,7 @@ func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
 			return err
 		}
 		s.db.Notify(tx, c.OrganizationID, db.ChangedWorkers)
-		if err := s.audit(tx, c, "worker.delete", id, map[string]any{"title": w.Title}); err != nil {
+		if err := s.People.audit(tx, c, "worker.delete", id, map[string]any{"title": w.Title}); err != nil {
 			return err
 		}
 		if err := s.endWorker(tx, w); err != nil {

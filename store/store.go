@@ -28,7 +28,8 @@ import (
 
 // A Store is an open data folder. Its methods are safe for concurrent use.
 type Store struct {
-	Gate *gate.Gate // whether anything may be written now
+	Gate   *gate.Gate // whether anything may be written now
+	People *peopleStore
 
 	log    *slog.Logger
 	dir    string
@@ -45,17 +46,11 @@ type Store struct {
 	waiting   waiting // turns with status pending
 	queue     [lanes]queueQueries
 	fair      fairness
-	lastUse   uses // of API keys and sessions
-	known     callerCache
 	counters  Counters
-	seal      *seal.Key     // of secrets at rest and of tokens
-	hashing   chan struct{} // its capacity is the number of passwords that are hashed at once
+	seal      *seal.Key // of secrets at rest and of tokens
 	abandoned abandoned
 
-	firstID      atomic.Pointer[string] // of the first organization: see isFirst
-	modelChanges atomic.Int64           // changes of providers and default models: see ModelChanges
-
-	hashMemory uint32 // KiB that the hash of a password takes
+	modelChanges atomic.Int64 // changes of providers and default models: see ModelChanges
 
 	onDelivery    atomic.Pointer[func(workerID string)] // nil until OnDelivery
 	asksByMail    atomic.Bool                           // set by AskByMail

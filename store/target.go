@@ -21,7 +21,7 @@ func (s *Store) target(ctx context.Context, tx db.Tx, n NewTurn) (Task, Worker, 
 	case n.NewWorker == nil:
 		return Task{}, Worker{}, db.Fields{{Path: "workerId", Message: "is required"}}.Err()
 	}
-	if err := s.checkCap(ctx, tx, n.Caller.OrganizationID); err != nil {
+	if err := s.People.checkCap(ctx, tx, n.Caller.OrganizationID); err != nil {
 		return Task{}, Worker{}, err
 	}
 	w, err = s.insertWorker(tx, n.Caller, *n.NewWorker)

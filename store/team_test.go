@@ -29,7 +29,7 @@ func TestFormerMembersCannotRunWorkers(t *testing.T) {
 		return err
 	}
 	is.NoErr(start(0))
-	is.NoErr(errOf(f.RemoveMember(f.ctx(), f.owner.Caller, mo.UserID)))
+	is.NoErr(errOf(f.People.RemoveMember(f.ctx(), f.owner.Caller, mo.UserID)))
 	is.True(db.IsKind(start(1), db.Forbidden)) // a new turn
 	is.NoErr(start(0))                         // the earlier turn remains
 }

@@ -58,7 +58,7 @@ func (s *Store) meterOrganization(tx db.Tx, organizationID string, list []metere
 	if err != nil || limit == nil {
 		return err
 	}
-	return s.alertCap(ctx, tx, organizationID, spent-cost, spent, limit, limit)
+	return s.alertCap(ctx, tx, CapChange{organizationID, spent - cost, spent, limit, limit})
 }
 
 // sameSums reports whether the usage of two turns of an organization is in the same row.

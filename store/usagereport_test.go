@@ -80,12 +80,12 @@ func TestUsageIsOfTheOrganization(t *testing.T) {
 	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
 	is.True(db.IsKind(errOf(f.Usage(f.ctx(), member.Caller, store.UsageQuery{Days: 1})), db.Forbidden))
 	is.True(db.IsKind(errOf(f.UsageOn(f.ctx(), member.Caller, f.clock.now())), db.Forbidden))
-	is.True(db.IsKind(errOf(f.MonthSpending(f.ctx(), member.Caller)), db.Forbidden))
+	is.True(db.IsKind(errOf(f.People.MonthSpending(f.ctx(), member.Caller)), db.Forbidden))
 
 	limit := 12.5
 	storetest.CapCredits(t, f.Store, f.owner.Caller, &limit)
 	is.NoErr(f.MeterCaller(f.ctx(), f.owner.Caller, store.Usage{ModelCost: 7}))
-	spent, got, err := f.MonthSpending(f.ctx(), f.owner.Caller)
+	spent, got, err := f.People.MonthSpending(f.ctx(), f.owner.Caller)
 	is.NoErr(err)
 	is.Equal(spent, int64(7))
 	is.Equal(*got, limit)

@@ -58,7 +58,7 @@ func (s *Store) SetWebhook(ctx context.Context, c Caller, workerID, url string) 
 		if err := s.putWebhook(tx, workerID, w); err != nil || was == url {
 			return err
 		}
-		return s.audit(tx, c, "webhook.set", workerID, map[string]any{"from": was, "to": url})
+		return s.People.audit(tx, c, "webhook.set", workerID, map[string]any{"from": was, "to": url})
 	})
 	return w, err
 }
@@ -97,7 +97,7 @@ func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (w
 		if err := giveUpDeliveries(tx, workerID); err != nil {
 			return err
 		}
-		return s.audit(tx, c, "webhook.remove", workerID, map[string]any{"url": was.URL})
+		return s.People.audit(tx, c, "webhook.remove", workerID, map[string]any{"url": was.URL})
 	})
 	return was, err
 }
@@ -130,7 +130,7 @@ func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string,
 		if err := s.putWebhook(tx, workerID, w); err != nil {
 			return err
 		}
-		if err := s.audit(tx, c, "webhook.renew", workerID, map[string]any{"url": w.URL}); err != nil {
+		if err := s.People.audit(tx, c, "webhook.renew", workerID, map[string]any{"url": w.URL}); err != nil {
 			return err
 		}
 		return s.db.RememberIn(tx, key, workerID)

@@ -78,7 +78,7 @@ func (s *Store) AddWorkerMember(ctx context.Context, c Caller, workerID, userID 
 			return err
 		}
 		s.db.Notify(tx, c.OrganizationID, db.ChangedWorkers)
-		return s.audit(tx, c, "worker.member.add", workerID, map[string]any{"user": m.Email})
+		return s.People.audit(tx, c, "worker.member.add", workerID, map[string]any{"user": m.Email})
 	})
 	return m, err
 }
@@ -115,7 +115,7 @@ func (s *Store) RemoveWorkerMember(ctx context.Context, c Caller, workerID, user
 			workerID, userID); err != nil {
 			return err
 		}
-		return s.audit(tx, c, "worker.member.remove", workerID, map[string]any{"user": m.Email})
+		return s.People.audit(tx, c, "worker.member.remove", workerID, map[string]any{"user": m.Email})
 	})
 	return removed, err
 }

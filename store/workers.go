@@ -133,7 +133,7 @@ func (s *Store) auditWorker(tx db.Tx, c Caller, was, w Worker) error {
 			continue
 		}
 		detail := map[string]any{"title": w.Title, "from": change.from, "to": change.to}
-		if err := s.audit(tx, c, change.action, w.ID, detail); err != nil {
+		if err := s.People.audit(tx, c, change.action, w.ID, detail); err != nil {
 			return err
 		}
 	}

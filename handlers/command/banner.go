@@ -28,18 +28,18 @@ type Banner struct {
 // flags it generates them, unless the folder already has a key and a password. Call it when nothing
 // else can stop the start, because Print shows secrets only once.
 func (b *Banner) CreateSecrets(ctx context.Context, st *store.Store) error {
-	has, err := st.HasKeys(ctx)
+	has, err := st.People.HasKeys(ctx)
 	if err != nil {
 		return err
 	}
 	key := store.NewKey{Name: "First key", Email: b.AdminEmail, Role: store.RoleOwner, Secret: b.APIKey}
 	switch {
 	case b.APIKey != "": // the operator knows it already
-		if _, _, err := st.CreateKey(ctx, store.Operator(), key); err != nil {
+		if _, _, err := st.People.CreateKey(ctx, store.Operator(), key); err != nil {
 			return fmt.Errorf("--api-key: %w", err)
 		}
 	case !has:
-		if b.key, err = st.CreateFirstKey(ctx, key); err != nil {
+		if b.key, err = st.People.CreateFirstKey(ctx, key); err != nil {
 			return err
 		}
 	}
@@ -47,7 +47,7 @@ func (b *Banner) CreateSecrets(ctx context.Context, st *store.Store) error {
 		defer debug.FreeOSMemory() // hashing took 19 MiB, which an idle server does not need
 		return b.setPassword(ctx, st)
 	}
-	known, err := st.HasPasswords(ctx)
+	known, err := st.People.HasPasswords(ctx)
 	if err != nil || known {
 		return err
 	}
@@ -59,9 +59,9 @@ func (b *Banner) CreateSecrets(ctx context.Context, st *store.Store) error {
 // password ends all sessions of its user.
 func (b *Banner) setPassword(ctx context.Context, st *store.Store) error {
 	// The flags are the same at every start, and a restart must not sign the owner out.
-	_, err := st.CheckPassword(ctx, b.AdminEmail, b.AdminPassword)
+	_, err := st.People.CheckPassword(ctx, b.AdminEmail, b.AdminPassword)
 	if db.IsKind(err, db.Unauthorized) {
-		err = st.SetPassword(ctx, b.AdminEmail, b.AdminPassword)
+		err = st.People.SetPassword(ctx, b.AdminEmail, b.AdminPassword)
 	}
 	if err != nil {
 		return fmt.Errorf("--admin-password: %w", err)
@@ -72,16 +72,16 @@ func (b *Banner) setPassword(ctx context.Context, st *store.Store) error {
 // generatePassword sets a random password for the first owner and creates a link to
 // choose another one.
 func (b *Banner) generatePassword(ctx context.Context, st *store.Store) error {
-	if _, err := st.Owner(ctx, b.AdminEmail); err != nil {
+	if _, err := st.People.Owner(ctx, b.AdminEmail); err != nil {
 		return fmt.Errorf("--admin-email: %w", err)
 	}
 	password := strings.ToLower(rand.Text()[:20]) // 100 random bits, which a person can type
-	set, err := st.SetFirstPassword(ctx, b.AdminEmail, password)
+	set, err := st.People.SetFirstPassword(ctx, b.AdminEmail, password)
 	if err != nil || !set { // another server has just set one, and shows it
 		return err
 	}
 	b.password = password
-	_, token, err := st.CreatePasswordLink(ctx, store.Operator(), store.LinkWelcome, b.AdminEmail)
+	_, token, err := st.People.CreatePasswordLink(ctx, store.Operator(), store.LinkWelcome, b.AdminEmail)
 	b.link = handlers.LinkAddress(b.BaseURL, store.LinkWelcome, token)
 	return err
 }

@@ -38,19 +38,19 @@ func TestFirstSecretsOnce(t *testing.T) {
 		_, key, shown := strings.Cut(texts[i].String(), "  API key    ")
 		if key, _, _ = strings.Cut(key, " "); shown {
 			keys++
-			_, err := st.Authenticate(t.Context(), key)
+			_, err := st.People.Authenticate(t.Context(), key)
 			is.NoErr(err)
 		}
 		_, password, shown := strings.Cut(texts[i].String(), " with password ")
 		if password, _, _ = strings.Cut(password, "\n"); shown {
 			passwords++
-			_, err := st.CheckPassword(t.Context(), "owner@localhost", password)
+			_, err := st.People.CheckPassword(t.Context(), "owner@localhost", password)
 			is.NoErr(err)
 		}
 	}
 	is.Equal(keys, 1)
 	is.Equal(passwords, 1)
-	all, err := st.Keys(t.Context(), "")
+	all, err := st.People.Keys(t.Context(), "")
 	is.NoErr(err)
 	is.Equal(len(all), 1)
 }

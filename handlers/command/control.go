@@ -93,20 +93,20 @@ func (d DataFolder) Do(ctx context.Context, c Call) (r Reply, err error) {
 	ctx = gate.DuringMaintenance(ctx)
 	switch {
 	case c.Create != nil:
-		_, r.Secret, err = d.Store.CreateKey(ctx, operator, *c.Create)
+		_, r.Secret, err = d.Store.People.CreateKey(ctx, operator, *c.Create)
 	case c.List != nil:
-		r.Keys, err = d.Store.Keys(ctx, *c.List)
+		r.Keys, err = d.Store.People.Keys(ctx, *c.List)
 	case c.Revoke != nil:
 		r.Keys = make([]store.Key, 1)
-		r.Keys[0], err = d.Store.RevokeKey(ctx, operator, *c.Revoke)
+		r.Keys[0], err = d.Store.People.RevokeKey(ctx, operator, *c.Revoke)
 	case c.Roll != nil:
 		r.Keys = make([]store.Key, 1)
-		r.Keys[0], r.Secret, err = d.Store.RollKey(ctx, operator, *c.Roll)
+		r.Keys[0], r.Secret, err = d.Store.People.RollKey(ctx, operator, *c.Roll)
 	case c.Users:
-		r.Users, err = d.Store.Users(ctx)
+		r.Users, err = d.Store.People.Users(ctx)
 	case c.Reset != nil:
 		var token string
-		if _, token, err = d.Store.CreatePasswordLink(ctx, operator, store.LinkReset, *c.Reset); err == nil {
+		if _, token, err = d.Store.People.CreatePasswordLink(ctx, operator, store.LinkReset, *c.Reset); err == nil {
 			r.Link = handlers.LinkAddress(d.BaseURL, store.LinkReset, token)
 		}
 	case c.Provider != nil:

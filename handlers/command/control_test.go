@@ -73,7 +73,7 @@ func TestControl(t *testing.T) {
 			reply, err := client.Do(t.Context(), command.Call{Create: &store.NewKey{Name: "ci", Email: "ci@example.com", Role: store.RoleMember, OrganizationName: "Acme"}})
 			is.NoErr(err)
 			secret := reply.Secret
-			who, err := st.Authenticate(t.Context(), secret)
+			who, err := st.People.Authenticate(t.Context(), secret)
 			is.NoErr(err)
 			is.Equal(who.Email, "ci@example.com")
 			reply, err = client.Do(t.Context(), command.Call{List: new("Acme")})
@@ -85,10 +85,10 @@ func TestControl(t *testing.T) {
 			is.NoErr(err)
 			next, successor := reply.Keys[0], reply.Secret
 			is.Equal(next.Name, "ci")
-			who, err = st.Authenticate(t.Context(), successor)
+			who, err = st.People.Authenticate(t.Context(), successor)
 			is.NoErr(err)
 			is.Equal(who.KeyID, next.ID)
-			_, err = st.Authenticate(t.Context(), secret)
+			_, err = st.People.Authenticate(t.Context(), secret)
 			is.NoErr(err) // valid for a day
 			_, err = client.Do(t.Context(), command.Call{Roll: &secret})
 			is.True(err != nil && strings.Contains(err.Error(), "rolled already"))
@@ -97,7 +97,7 @@ func TestControl(t *testing.T) {
 			k := reply.Keys[0]
 			is.Equal(k.Email, "ci@example.com")
 			is.True(k.RevokedAt != nil)
-			_, err = st.Authenticate(t.Context(), secret)
+			_, err = st.People.Authenticate(t.Context(), secret)
 			is.True(db.IsKind(err, db.Unauthorized))
 
 			reply, err = client.Do(t.Context(), command.Call{Users: true})
@@ -107,7 +107,7 @@ func TestControl(t *testing.T) {
 			is.Equal([]any{users[1].Email, users[1].Role, users[1].OrganizationName, users[1].HasPassword}, []any{"ci@example.com", store.RoleMember, "Acme", false})
 			reply, err = client.Do(t.Context(), command.Call{Reset: new("ci@example.com")})
 			is.NoErr(err)
-			l, err := st.Link(t.Context(), store.LinkReset, strings.TrimPrefix(reply.Link, "https://jm.example/reset/"))
+			l, err := st.People.Link(t.Context(), store.LinkReset, strings.TrimPrefix(reply.Link, "https://jm.example/reset/"))
 			is.NoErr(err)
 			is.Equal(l.Email, "ci@example.com")
 			_, err = client.Do(t.Context(), command.Call{Reset: new("nobody@example.com")})

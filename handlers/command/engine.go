@@ -95,7 +95,7 @@ func (p *Program) OpenMCP(st *store.Store, baseURL, listenURL string) (*mcp.Pool
 		Dialer: p.Dialer()}
 	// An interface that holds a nil *Store is not nil itself.
 	if st != nil {
-		cfg.Logins = st
+		cfg.Logins = st.People
 	}
 	return mcp.New(servers, cfg), nil
 }

@@ -39,7 +39,7 @@ type ProviderCall struct {
 // doProvider performs an operation on providers as the operator. A test returns the provider
 // alone, with its result.
 func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []store.Provider, err error) {
-	c, err := d.Store.OperatorOf(ctx, call.Org)
+	c, err := d.Store.People.OperatorOf(ctx, call.Org)
 	if err != nil {
 		return nil, err
 	}

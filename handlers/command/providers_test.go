@@ -59,7 +59,7 @@ func TestProviderCommands(t *testing.T) {
 		is.Equal(failed, chain != "") // without a catalogue, only the provider's models are known
 	}
 	is.True(!strings.Contains(do(command.ProviderCall{Remove: "box"}), "default"))
-	log, _, err := st.AuditLog(t.Context(), owner.Caller, store.AuditQuery{Action: "provider.delete"})
+	log, _, err := st.People.AuditLog(t.Context(), owner.Caller, store.AuditQuery{Action: "provider.delete"})
 	is.NoErr(err)
 	is.Equal(len(log), 1) // the audit log holds the change
 	is.Equal(log[0].UserID, "")

@@ -123,7 +123,7 @@ func (t *Task) Run(ctx context.Context, n store.NewTurn, files []string) error {
 
 // prepare returns the instruction of n, with the caller, the worker and the files.
 func (t *Task) prepare(ctx context.Context, n store.NewTurn, files []string) (in runner.Instruction, err error) {
-	if n.Caller, err = t.Store.Owner(ctx, "owner@localhost"); err != nil {
+	if n.Caller, err = t.Store.People.Owner(ctx, "owner@localhost"); err != nil {
 		return in, err
 	}
 	t.caller = n.Caller

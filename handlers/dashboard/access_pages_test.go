@@ -237,7 +237,7 @@ func (p *people) pageRequest(r route, row accessRow, c caller, th thing) *http.R
 	}
 	p.withCookie(req, c)
 	if row.last && expect(row.rule, c, public) == allowed { // the next page needs another session
-		p.sessions[c], err = p.store.CreateSession(p.t.Context(), p.who[c].Caller, "")
+		p.sessions[c], err = p.store.People.CreateSession(p.t.Context(), p.who[c].Caller, "")
 		p.ok(err)
 	}
 	return req

@@ -255,17 +255,17 @@ func newPeople(t testing.TB) *people {
 			organization = "Rival"
 		}
 		p.who[c], p.keys[c] = storetest.Caller(t, s.store, organization, string(c)+"@example.com", role)
-		token, err := s.store.CreateSession(t.Context(), p.who[c].Caller, "")
+		token, err := s.store.People.CreateSession(t.Context(), p.who[c].Caller, "")
 		p.ok(err)
 		p.sessions[c] = token
 		if c == elsewhere { // after the session, which stays in the other organization
 			storetest.Caller(t, s.store, "Acme", string(c)+"@example.com", store.RoleOwner)
 		}
 	}
-	_, err := s.store.RevokeKey(t.Context(), store.Operator(), p.keys[revoked])
+	_, err := s.store.People.RevokeKey(t.Context(), store.Operator(), p.keys[revoked])
 	p.ok(err)
-	p.ok(s.store.EndOtherSessions(t.Context(), p.who[revoked].Caller, ""))
-	_, err = s.store.RemoveMember(t.Context(), s.owner.Caller, p.who[removed].UserID)
+	p.ok(s.store.People.EndOtherSessions(t.Context(), p.who[revoked].Caller, ""))
+	_, err = s.store.People.RemoveMember(t.Context(), s.owner.Caller, p.who[removed].UserID)
 	p.ok(err)
 	p.public = p.worker(p.who[creator], store.NewWorker{Title: "Another"})
 	return p
@@ -335,7 +335,7 @@ func (p *people) addPerson(th thing) {
 	p.t.Helper()
 	email := db.NewID("usr", time.Now()) + "@example.com"
 	who, _ := storetest.Caller(p.t, p.store, "Acme", email, store.RoleMember)
-	link, _, err := p.store.CreateInvitation(p.t.Context(), p.who[owner].Caller, "to-"+email, store.RoleMember)
+	link, _, err := p.store.People.CreateInvitation(p.t.Context(), p.who[owner].Caller, "to-"+email, store.RoleMember)
 	p.ok(err)
 	th.values["userId"], th.values["keyId"], th.values["linkId"] = who.UserID, who.KeyID, link.ID
 }

@@ -31,7 +31,7 @@ func (d *Dashboard) accountRoutes() {
 	d.On("POST", "/account/preferences", frame.Submitted(d.changePreferences, looksPage))
 	d.On("POST", "/account/sessions", frame.Button(d.endOtherSessions))
 	d.On("POST", "/account/sessions/:sessionId/end",
-		frame.Changing("sessionId", d.Store.EndSession, frame.Done("/account", "session-ended")))
+		frame.Changing("sessionId", d.Store.People.EndSession, frame.Done("/account", "session-ended")))
 }
 
 // An accountPage shows the forms of an account and the browsers that are signed in.
@@ -80,11 +80,11 @@ func browserName(agent string) string {
 
 // accountPage writes the page. Each form of p is a refused form, or nil if it was not sent.
 func (d *Dashboard) accountPage(w http.ResponseWriter, r *frame.Request, status int, p accountPage) (err error) {
-	sessions, err := d.Store.Sessions(r.Context(), r.Who.Caller)
+	sessions, err := d.Store.People.Sessions(r.Context(), r.Who.Caller)
 	if err != nil {
 		return err
 	}
-	if p.Programs, err = d.Store.OAuthGrants(r.Context(), r.Who.Caller); err != nil {
+	if p.Programs, err = d.Store.People.OAuthGrants(r.Context(), r.Who.Caller); err != nil {
 		return err
 	}
 	p.Name = cmp.Or(p.Name, frame.NewForm(map[string]string{"name": r.Who.UserName}))
@@ -103,12 +103,12 @@ func (d *Dashboard) accountPage(w http.ResponseWriter, r *frame.Request, status 
 }
 
 func (d *Dashboard) changePreferences(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
-	return frame.Done("/account", "saved"), d.Store.SetPreferences(r.Context(), r.Who.Caller, store.Preferences{
+	return frame.Done("/account", "saved"), d.Store.People.SetPreferences(r.Context(), r.Who.Caller, store.Preferences{
 		Theme: f.Get("theme"), Language: f.Get("language"), Shortcuts: f.Get("shortcuts") != ""})
 }
 
 func (d *Dashboard) changeName(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
-	return frame.Done("/account", "saved"), d.Store.RenameUser(r.Context(), r.Who.Caller, f.Get("name"))
+	return frame.Done("/account", "saved"), d.Store.People.RenameUser(r.Context(), r.Who.Caller, f.Get("name"))
 }
 
 // changePassword counts wrong old passwords as sign-in does. Otherwise somebody could guess the
@@ -118,7 +118,7 @@ func (d *Dashboard) changePassword(_ http.ResponseWriter, r *frame.Request, f *f
 		return "", err
 	}
 	err := d.hashing(r, r.Who.OrganizationID, func() error {
-		return d.Store.ChangePassword(r.Context(), r.Who, r.SessionID, f.Get("old"), f.Get("password"))
+		return d.Store.People.ChangePassword(r.Context(), r.Who, r.SessionID, f.Get("old"), f.Get("password"))
 	})
 	// Only a wrong old password counts, not a new one that is too short.
 	if !wrongField(err, "old") {
@@ -134,5 +134,5 @@ func wrongField(err error, path string) bool {
 }
 
 func (d *Dashboard) endOtherSessions(r *frame.Request) (string, error) {
-	return frame.Done("/account", "sessions-ended"), d.Store.EndOtherSessions(r.Context(), r.Who.Caller, r.SessionID)
+	return frame.Done("/account", "sessions-ended"), d.Store.People.EndOtherSessions(r.Context(), r.Who.Caller, r.SessionID)
 }

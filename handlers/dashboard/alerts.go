@@ -96,7 +96,7 @@ func (d *Dashboard) alertsPage(w http.ResponseWriter, r *frame.Request, status i
 			frame.Option{Value: string(h), Label: r.Lang.Label("alert frequency", string(h))})
 	}
 	// The list is only a suggestion: the form accepts the address of any member.
-	if p.Members, _, err = d.Store.Members(r.Context(), r.Who.Caller, "", shownMembers); err != nil {
+	if p.Members, _, err = d.Store.People.Members(r.Context(), r.Who.Caller, "", shownMembers); err != nil {
 		return err
 	}
 	return d.Render(w, r, status, "alerts.html", r.T("Alerts"), p)

@@ -166,13 +166,13 @@ func (d *Dashboard) showAudit(w http.ResponseWriter, r *frame.Request) error {
 	var entries []store.AuditEntry
 	var next string
 	if err == nil {
-		entries, next, err = d.Store.AuditLog(r.Context(), r.Who.Caller, q)
+		entries, next, err = d.Store.People.AuditLog(r.Context(), r.Who.Caller, q)
 	}
 	status, err := p.Form.ListStatus(r, err)
 	if err != nil {
 		return err
 	}
-	names, err := d.Store.AuditNames(r.Context(), r.Who.Caller, entries)
+	names, err := d.Store.People.AuditNames(r.Context(), r.Who.Caller, entries)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (d *Dashboard) downloadAudit(w http.ResponseWriter, r *frame.Request) error
 				"Choose an earlier last day for them.", maxAuditRows)
 			return [][]string{{"", "", "", note, "", "", ""}}, false, nil
 		}
-		entries, next, err := d.Store.AuditLog(r.Context(), r.Who.Caller, q)
+		entries, next, err := d.Store.People.AuditLog(r.Context(), r.Who.Caller, q)
 		for _, e := range entries {
 			rows = append(rows, auditCells(auditRow{AuditEntry: e, r: r}))
 		}

@@ -16,7 +16,7 @@ func (d *Dashboard) consentRoutes() {
 	d.On("GET", "/oauth/authorize", d.showConsent) // handlers.AuthorizePath
 	d.On("POST", "/oauth/authorize", d.consent)
 	d.On("POST", "/account/programs/:grantId/revoke",
-		frame.Changing("grantId", d.Store.RevokeOAuthGrant, frame.Done("/account", "program-ended")))
+		frame.Changing("grantId", d.Store.People.RevokeOAuthGrant, frame.Done("/account", "program-ended")))
 }
 
 // A consentPage is the data of the page. Name and Host are the program's own claims.
@@ -47,7 +47,7 @@ func (d *Dashboard) authorization(r *frame.Request, params url.Values) (a author
 	if err := handlers.OnlyOnce(params); err != nil {
 		return a, "", err
 	}
-	if a.client, err = d.Store.OAuthClient(r.Context(), params.Get("client_id")); err != nil {
+	if a.client, err = d.Store.People.OAuthClient(r.Context(), params.Get("client_id")); err != nil {
 		return a, "", err
 	}
 	// The order matters from here on: only a request with a registered address may be answered.
@@ -136,7 +136,7 @@ func (d *Dashboard) consent(w http.ResponseWriter, r *frame.Request) error {
 		// to access to the organization on the page.
 		return db.Errorf(db.Conflict, "you have switched to another organization: go back and decide again")
 	}
-	code, err := d.Store.Consent(r.Context(), r.Who.Caller, store.Consent{ClientID: a.client.ID,
+	code, err := d.Store.People.Consent(r.Context(), r.Who.Caller, store.Consent{ClientID: a.client.ID,
 		RedirectURI: a.uri, CodeChallenge: a.challenge})
 	if err != nil {
 		return err

@@ -99,7 +99,7 @@ func TestClientConnectsByOAuth(t *testing.T) {
 	grant := regexp.MustCompile(`/account/programs/ogr_[a-z0-9]+/revoke`).FindString(account.body)
 	is.Equal(s.signIn("ann@example.com").post(grant).status, http.StatusNotFound) // an Owner cannot end the grant of another user here
 	is.Equal(bob.post(grant).status, http.StatusSeeOther)
-	_, err = s.store.AuthenticateMCP(t.Context(), token.AccessToken)
+	_, err = s.store.People.AuthenticateMCP(t.Context(), token.AccessToken)
 	is.True(db.IsKind(err, db.Unauthorized)) // the access has not ended
 }
 
@@ -109,7 +109,7 @@ func TestConsentIsDenied(t *testing.T) {
 	is.True(err != nil) // connected although the user denied
 	_, err = s.connect(t, program(t, ann, ""))
 	is.True(err != nil) // a form without a decision allows
-	grants, err := s.store.OAuthGrants(t.Context(), s.owner.Caller)
+	grants, err := s.store.People.OAuthGrants(t.Context(), s.owner.Caller)
 	is.NoErr(err)
 	is.Equal(len(grants), 0)
 }

@@ -131,7 +131,7 @@ func newSiteAt(t testing.TB, st *store.Store, base string, change ...func(*dashb
 	s.front = handlers.Front(api, pages)
 	web.Config.Handler = s.front
 	s.owner, s.key = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
-	is.NoErr(st.SetPassword(t.Context(), "ann@example.com", password))
+	is.NoErr(st.People.SetPassword(t.Context(), "ann@example.com", password))
 	is.NoErr(rn.Start(t.Context()))
 	web.Start()
 	t.Cleanup(func() {
@@ -151,7 +151,7 @@ func newSiteAt(t testing.TB, st *store.Store, base string, change ...func(*dashb
 func (s *site) join(email string, role store.Role) store.Identity {
 	s.t.Helper()
 	who, _ := storetest.Caller(s.t, s.store, "Acme", email, role)
-	s.ok(s.store.SetPassword(s.t.Context(), email, password))
+	s.ok(s.store.People.SetPassword(s.t.Context(), email, password))
 	return who
 }
 

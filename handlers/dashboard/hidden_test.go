@@ -46,7 +46,7 @@ func TestHiddenCharacters(t *testing.T) {
 	for _, path := range []string{"/tasks", "/workers", "/workers/" + w.ID} {
 		b.get(path).answers(200).showsHidden(t)
 	}
-	client, err := s.store.RegisterOAuthClient(t.Context(), "Program"+unseen, []string{callback})
+	client, err := s.store.People.RegisterOAuthClient(t.Context(), "Program"+unseen, []string{callback})
 	is.NoErr(err)
 	q := url.Values{"client_id": {client.ID}, "redirect_uri": {callback}, "response_type": {"code"},
 		"code_challenge_method": {"S256"}, "code_challenge": {strings.Repeat("a", 43)}}

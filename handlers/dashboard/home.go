@@ -117,7 +117,7 @@ func (d *Dashboard) monthSpent(r *frame.Request) (*monthSpent, error) {
 	if !r.Who.May(store.SeeUsage) {
 		return nil, nil
 	}
-	spent, most, err := d.Store.MonthSpending(r.Context(), r.Who.Caller)
+	spent, most, err := d.Store.People.MonthSpending(r.Context(), r.Who.Caller)
 	m := &monthSpent{Credits: db.Credits(spent), Cap: most, Month: r.Month(d.cfg.Now().UTC())}
 	if most != nil && *most > 0 {
 		m.Percent = int(min(100, 100*m.Credits / *most))
@@ -127,7 +127,7 @@ func (d *Dashboard) monthSpent(r *frame.Request) (*monthSpent, error) {
 
 // firstSteps returns the steps while one of them is not done, unless the user has hidden them.
 func (d *Dashboard) firstSteps(r *frame.Request) ([]firstStep, error) {
-	taken, err := d.Store.FirstSteps(r.Context(), r.Who.Caller)
+	taken, err := d.Store.People.FirstSteps(r.Context(), r.Who.Caller)
 	if err != nil || taken.Hidden {
 		return nil, err
 	}
@@ -152,5 +152,5 @@ func (d *Dashboard) firstSteps(r *frame.Request) ([]firstStep, error) {
 }
 
 func (d *Dashboard) hideFirstSteps(r *frame.Request) (string, error) {
-	return "/", d.Store.HideFirstSteps(r.Context(), r.Who.Caller)
+	return "/", d.Store.People.HideFirstSteps(r.Context(), r.Who.Caller)
 }

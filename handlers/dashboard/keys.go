@@ -72,7 +72,7 @@ func (d *Dashboard) keysPage(w http.ResponseWriter, r *frame.Request, status int
 		return nil
 	}
 	cursor := r.URL.Query().Get("cursor")
-	keys, next, err := d.Store.OrganizationKeys(r.Context(), r.Who.Caller, cursor, pageSize)
+	keys, next, err := d.Store.People.OrganizationKeys(r.Context(), r.Who.Caller, cursor, pageSize)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (d *Dashboard) keysPage(w http.ResponseWriter, r *frame.Request, status int
 }
 
 func (d *Dashboard) createKey(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
-	made, secret, err := d.Store.CreateKey(r.Context(), r.Who.Caller, store.NewKey{Name: f.Get("name")})
+	made, secret, err := d.Store.People.CreateKey(r.Context(), r.Who.Caller, store.NewKey{Name: f.Get("name")})
 	if err == nil {
 		d.once.put(r.SessionID, keyKind, madeKey{made, secret, false})
 	}
@@ -97,7 +97,7 @@ func (d *Dashboard) createKey(_ http.ResponseWriter, r *frame.Request, f *frame.
 
 // rollKey replaces a key. The old key works for another day.
 func (d *Dashboard) rollKey(r *frame.Request) (string, error) {
-	made, secret, err := d.Store.RollKey(r.Context(), r.Who.Caller, r.Params.ByName("keyId"))
+	made, secret, err := d.Store.People.RollKey(r.Context(), r.Who.Caller, r.Params.ByName("keyId"))
 	if err == nil {
 		d.once.put(r.SessionID, keyKind, madeKey{made, secret, true})
 	}
@@ -105,6 +105,6 @@ func (d *Dashboard) rollKey(r *frame.Request) (string, error) {
 }
 
 func (d *Dashboard) revokeKey(r *frame.Request) (string, error) {
-	_, err := d.Store.RevokeKey(r.Context(), r.Who.Caller, r.Params.ByName("keyId"))
+	_, err := d.Store.People.RevokeKey(r.Context(), r.Who.Caller, r.Params.ByName("keyId"))
 	return frame.Done("/settings/keys", "key-revoked"), err
 }

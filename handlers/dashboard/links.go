@@ -40,7 +40,7 @@ type passwordLink struct {
 }
 
 func (d passwordLink) show(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
-	l, err := d.Store.Link(r.Context(), d.kind, r.Params.ByName("token"))
+	l, err := d.Store.People.Link(r.Context(), d.kind, r.Params.ByName("token"))
 	if err != nil {
 		return err
 	}
@@ -57,13 +57,13 @@ func (d passwordLink) show(w http.ResponseWriter, r *frame.Request, status int, 
 // choose sets the password and signs the user in.
 func (d passwordLink) choose(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	token := r.Params.ByName("token")
-	l, err := d.Store.Link(r.Context(), d.kind, token)
+	l, err := d.Store.People.Link(r.Context(), d.kind, token)
 	if err != nil {
 		return "", err
 	}
 	var c store.Caller
 	err = d.hashing(r, l.OrganizationID, func() error {
-		c, err = d.Store.ChoosePassword(r.Context(), d.kind, token,
+		c, err = d.Store.People.ChoosePassword(r.Context(), d.kind, token,
 			store.NewUser{Name: f.Get("name"), Password: f.Get("password"), Email: f.Get("email")},
 			serve.ClientAddr(r.Request))
 		return err
@@ -81,7 +81,7 @@ func (d passwordLink) choose(w http.ResponseWriter, r *frame.Request, f *frame.F
 // invitation returns the page of an invitation.
 func (d *Dashboard) invitation(r *frame.Request, f *frame.Form) (p linkPage, err error) {
 	p.Form = f
-	p.Link, err = d.Store.Link(r.Context(), store.LinkInvitation, r.Params.ByName("token"))
+	p.Link, err = d.Store.People.Link(r.Context(), store.LinkInvitation, r.Params.ByName("token"))
 	p.Known = p.Link.HasPassword
 	p.Already = p.Known && p.Link.UserID == r.Who.UserID
 	return p, err
@@ -113,15 +113,15 @@ func (d *Dashboard) join(r *frame.Request, p linkPage) (joined store.Caller, err
 	token, c := r.Params.ByName("token"), store.Caller{RemoteAddr: serve.ClientAddr(r.Request)}
 	switch {
 	case p.Already:
-		return d.Store.AcceptInvitation(r.Context(), r.Who.Caller, token, store.NewUser{})
+		return d.Store.People.AcceptInvitation(r.Context(), r.Who.Caller, token, store.NewUser{})
 	case p.Known:
 		if c, err = d.checkPassword(r, p.Link.Email, p.Form.Get("password")); err != nil {
 			return store.Caller{}, err
 		}
-		return d.Store.AcceptInvitation(r.Context(), c, token, store.NewUser{})
+		return d.Store.People.AcceptInvitation(r.Context(), c, token, store.NewUser{})
 	}
 	err = d.hashing(r, p.Link.OrganizationID, func() error {
-		joined, err = d.Store.AcceptInvitation(r.Context(), c, token,
+		joined, err = d.Store.People.AcceptInvitation(r.Context(), c, token,
 			store.NewUser{Name: strings.TrimSpace(p.Form.Get("name")), Password: p.Form.Get("password")})
 		return err
 	})
@@ -132,18 +132,18 @@ func (d *Dashboard) join(r *frame.Request, p linkPage) (joined store.Caller, err
 // signs the user in if the browser is not.
 func (d *Dashboard) enter(w http.ResponseWriter, r *frame.Request, joined store.Caller) error {
 	if r.Who.UserID == joined.UserID {
-		return d.Store.SwitchOrganization(r.Context(), joined, r.SessionID, joined.OrganizationID)
+		return d.Store.People.SwitchOrganization(r.Context(), joined, r.SessionID, joined.OrganizationID)
 	}
-	token, err := d.Store.CreateSession(r.Context(), joined, r.UserAgent())
+	token, err := d.Store.People.CreateSession(r.Context(), joined, r.UserAgent())
 	if err != nil {
 		return err
 	}
 	// A new session begins in the user's last organization: switch to the joined one.
-	_, sessionID, err := d.Store.SessionIdentity(r.Context(), token)
+	_, sessionID, err := d.Store.People.SessionIdentity(r.Context(), token)
 	if err != nil {
 		return err
 	}
-	if err := d.Store.SwitchOrganization(r.Context(), joined, sessionID, joined.OrganizationID); err != nil {
+	if err := d.Store.People.SwitchOrganization(r.Context(), joined, sessionID, joined.OrganizationID); err != nil {
 		return err
 	}
 	d.setSession(w, token)

@@ -14,7 +14,7 @@ import (
 // link creates a link of a kind for a user, as the command line does.
 func (s *site) link(kind store.LinkKind, email string) string {
 	s.t.Helper()
-	_, token, err := s.store.CreatePasswordLink(s.t.Context(), store.Operator(), kind, email)
+	_, token, err := s.store.People.CreatePasswordLink(s.t.Context(), store.Operator(), kind, email)
 	s.ok(err)
 	return "/" + string(kind) + "/" + token
 }
@@ -126,9 +126,9 @@ func TestInvitationPage(t *testing.T) {
 func TestInvitationOfExistingUser(t *testing.T) {
 	is, s := onSite(t)
 	globex := func(email string) {
-		_, _, err := s.store.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "k", Email: email, Role: store.RoleOwner, OrganizationName: "Globex"})
+		_, _, err := s.store.People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "k", Email: email, Role: store.RoleOwner, OrganizationName: "Globex"})
 		is.NoErr(err)
-		is.NoErr(s.store.SetPassword(t.Context(), email, password))
+		is.NoErr(s.store.People.SetPassword(t.Context(), email, password))
 	}
 	globex("sam@globex.test")
 	path := s.invitation("sam@globex.test", store.RoleMember)

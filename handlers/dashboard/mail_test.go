@@ -163,7 +163,7 @@ func TestBrowserMail(t *testing.T) {
 func (s *site) stranger(email string) *browser {
 	s.t.Helper()
 	storetest.Caller(s.t, s.store, "Umbrella", email, store.RoleOwner)
-	s.ok(s.store.SetPassword(s.t.Context(), email, password))
+	s.ok(s.store.People.SetPassword(s.t.Context(), email, password))
 	return s.signIn(email)
 }
 

@@ -18,7 +18,7 @@ func (d *Dashboard) memberRoutes() {
 	d.May(store.ManageMembers, "POST", "/settings/members/:userId/reset", frame.Button(d.createReset))
 	d.May(store.ManageMembers, "POST", "/settings/members/:userId/remove", frame.Button(d.removeMember))
 	d.May(store.ManageMembers, "POST", "/settings/invitations/:linkId/revoke",
-		frame.Changing("linkId", d.Store.RevokeInvitation, frame.Done("/settings/members", "invitation-revoked")))
+		frame.Changing("linkId", d.Store.People.RevokeInvitation, frame.Done("/settings/members", "invitation-revoked")))
 }
 
 // A membersPage lists members and open invitations. It also shows a link that was just
@@ -74,7 +74,7 @@ func (d *Dashboard) membersPage(w http.ResponseWriter, r *frame.Request, status 
 		return nil
 	}
 	cursor := r.URL.Query().Get("cursor")
-	members, next, err := d.Store.Members(r.Context(), r.Who.Caller, cursor, pageSize)
+	members, next, err := d.Store.People.Members(r.Context(), r.Who.Caller, cursor, pageSize)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (d *Dashboard) membersPage(w http.ResponseWriter, r *frame.Request, status 
 		p.Members = append(p.Members, memberRow{m, m.UserID == r.Who.UserID, may, p.Roles})
 	}
 	if p.First = cursor == ""; p.First {
-		if p.Invitations, err = d.Store.Invitations(r.Context(), r.Who.Caller); err != nil {
+		if p.Invitations, err = d.Store.People.Invitations(r.Context(), r.Who.Caller); err != nil {
 			return err
 		}
 	}
@@ -102,18 +102,18 @@ func (d *Dashboard) keepLink(r *frame.Request, l store.Link, token string, err e
 }
 
 func (d *Dashboard) invite(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
-	l, token, err := d.Store.CreateInvitation(r.Context(), r.Who.Caller, f.Get("email"), store.Role(f.Get("role")))
+	l, token, err := d.Store.People.CreateInvitation(r.Context(), r.Who.Caller, f.Get("email"), store.Role(f.Get("role")))
 	return d.keepLink(r, l, token, err)
 }
 
 func (d *Dashboard) createReset(r *frame.Request) (string, error) {
-	l, token, err := d.Store.CreatePasswordLink(r.Context(), r.Who.Caller, store.LinkReset, r.Params.ByName("userId"))
+	l, token, err := d.Store.People.CreatePasswordLink(r.Context(), r.Who.Caller, store.LinkReset, r.Params.ByName("userId"))
 	return d.keepLink(r, l, token, err)
 }
 
 func (d *Dashboard) changeRole(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	userID := r.Params.ByName("userId")
-	_, err := d.Store.ChangeRole(r.Context(), r.Who.Caller, userID, store.Role(f.Get("role")))
+	_, err := d.Store.People.ChangeRole(r.Context(), r.Who.Caller, userID, store.Role(f.Get("role")))
 	if userID == r.Who.UserID {
 		return "/settings", err // the new role may not see this page
 	}
@@ -121,6 +121,6 @@ func (d *Dashboard) changeRole(_ http.ResponseWriter, r *frame.Request, f *frame
 }
 
 func (d *Dashboard) removeMember(r *frame.Request) (string, error) {
-	_, err := d.Store.RemoveMember(r.Context(), r.Who.Caller, r.Params.ByName("userId"))
+	_, err := d.Store.People.RemoveMember(r.Context(), r.Who.Caller, r.Params.ByName("userId"))
 	return frame.Done("/settings/members", "member-removed"), err
 }

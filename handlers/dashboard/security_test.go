@@ -106,14 +106,14 @@ func (e *evilSite) secretsAndPrograms(workerID string) {
 		e.posts(base, "name", "CRM_KEY", "value", evil, "hosts", "api.example.com *."+strings.Repeat("a-long-label.", 8)+"example")
 		e.posts(base, "name", "K"+strings.Repeat("EY_OF_A_LONG_NAME", 3), "value", evil)
 	}
-	c, err := e.store.RegisterOAuthClient(e.t.Context(), evil, []string{callback})
+	c, err := e.store.People.RegisterOAuthClient(e.t.Context(), evil, []string{callback})
 	e.ok(err)
 	verifier := strings.Repeat("v", 43)
 	sum := sha256.Sum256([]byte(verifier))
 	challenge := base64.RawURLEncoding.EncodeToString(sum[:])
-	code, err := e.store.Consent(e.t.Context(), e.owner.Caller, store.Consent{ClientID: c.ID, RedirectURI: callback, CodeChallenge: challenge})
+	code, err := e.store.People.Consent(e.t.Context(), e.owner.Caller, store.Consent{ClientID: c.ID, RedirectURI: callback, CodeChallenge: challenge})
 	if err == nil {
-		_, err = e.store.ExchangeCode(e.t.Context(), store.OAuthExchange{ClientID: c.ID, Code: code, RedirectURI: callback, Verifier: verifier}, "127.0.0.1")
+		_, err = e.store.People.ExchangeCode(e.t.Context(), store.OAuthExchange{ClientID: c.ID, Code: code, RedirectURI: callback, Verifier: verifier}, "127.0.0.1")
 	}
 	e.ok(err)
 	e.values["consent"] = "/oauth/authorize?" + url.Values{"response_type": {"code"}, "client_id": {c.ID}, "redirect_uri": {callback},

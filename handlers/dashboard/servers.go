@@ -86,7 +86,7 @@ func (d *Dashboard) serverSignedIn(w http.ResponseWriter, r *frame.Request) erro
 	if err := d.cfg.Servers.CompleteSignIn(r.Context(), name, r.SessionID, r.URL.Query()); err != nil {
 		return db.Errorf(db.Conflict, "%s", err)
 	}
-	if err := d.Store.AuditMCPLogin(r.Context(), r.Who.Caller, name, true); err != nil {
+	if err := d.Store.People.AuditMCPLogin(r.Context(), r.Who.Caller, name, true); err != nil {
 		return err
 	}
 	return frame.Redirect(w, r, frame.Done("/settings/system", "server-in"))
@@ -97,5 +97,5 @@ func (d *Dashboard) signOutServer(r *frame.Request) (string, error) {
 	if err := d.cfg.Servers.SignOut(r.Context(), name); err != nil {
 		return "", db.Errorf(db.NotFound, "%s", err)
 	}
-	return frame.Done("/settings/system", "server-out"), d.Store.AuditMCPLogin(r.Context(), r.Who.Caller, name, false)
+	return frame.Done("/settings/system", "server-out"), d.Store.People.AuditMCPLogin(r.Context(), r.Who.Caller, name, false)
 }

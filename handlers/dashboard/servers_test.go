@@ -26,7 +26,7 @@ func withServer(t *testing.T, address string) func(*dashboard.Config) {
 		is.New(t).NoErr(os.WriteFile(filepath.Join(folder, "mcp.json"), []byte(`{"mcpServers": {"office": {"url": "`+address+`"}}}`), 0o600))
 		servers, err := mcp.Load("", folder, os.Getenv)
 		is.New(t).NoErr(err)
-		cfg.Servers = mcp.New(servers, mcp.Config{Log: slog.New(slog.DiscardHandler), Version: "test", BaseURL: cfg.BaseURL, Logins: cfg.Store,
+		cfg.Servers = mcp.New(servers, mcp.Config{Log: slog.New(slog.DiscardHandler), Version: "test", BaseURL: cfg.BaseURL, Logins: cfg.Store.People,
 			Dialer: dial.Guard{AllowPrivate: true}, Timing: mcp.Timing{Backoff: time.Millisecond}})
 		t.Cleanup(cfg.Servers.Stop)
 	}

@@ -36,7 +36,7 @@ type organizationPage struct {
 }
 
 func (d *Dashboard) organizationPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
-	o, spent, err := d.Store.OrganizationSettings(r.Context(), r.Who.Caller)
+	o, spent, err := d.Store.People.OrganizationSettings(r.Context(), r.Who.Caller)
 	if err != nil {
 		return err
 	}
@@ -59,5 +59,5 @@ func (d *Dashboard) changeOrganization(_ http.ResponseWriter, r *frame.Request, 
 		}
 		o.MonthlyCreditCap = &credits
 	}
-	return frame.Done("/settings/organization", "saved"), d.Store.UpdateOrganization(r.Context(), r.Who.Caller, o)
+	return frame.Done("/settings/organization", "saved"), d.Store.People.UpdateOrganization(r.Context(), r.Who.Caller, o)
 }

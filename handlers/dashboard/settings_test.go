@@ -58,7 +58,7 @@ func TestKeysPage(t *testing.T) {
 func TestKeysPaging(t *testing.T) {
 	is, s, b := asOwner(t)
 	for range 60 {
-		_, _, err := s.store.CreateKey(t.Context(), s.owner.Caller, store.NewKey{Name: "many"})
+		_, _, err := s.store.People.CreateKey(t.Context(), s.owner.Caller, store.NewKey{Name: "many"})
 		is.NoErr(err)
 	}
 	p := b.get("/settings/keys")
@@ -113,7 +113,7 @@ func TestOrganizationPage(t *testing.T) {
 	is.Equal(b.post("/settings/organization", "name", "Acme <b>", "monthlyCreditCap", " 12.5 ").location(), "/settings/organization?done=saved")
 	b.get("/settings/organization").shows("Acme &lt;b&gt;", `value="12.5"`)
 	is.Equal(b.post("/settings/organization", "name", "Acme", "monthlyCreditCap", "").status, http.StatusSeeOther)
-	_, limited, err := s.store.Allowance(t.Context(), s.owner.OrganizationID)
+	_, limited, err := s.store.People.Allowance(t.Context(), s.owner.OrganizationID)
 	is.NoErr(err)
 	is.True(!limited)
 }
@@ -121,7 +121,7 @@ func TestOrganizationPage(t *testing.T) {
 func TestAuditPage(t *testing.T) {
 	is, s, b := asOwner(t)
 	for range 60 {
-		_, _, err := s.store.CreateKey(t.Context(), s.owner.Caller, store.NewKey{Name: `=HYPERLINK("x"),<script>`})
+		_, _, err := s.store.People.CreateKey(t.Context(), s.owner.Caller, store.NewKey{Name: `=HYPERLINK("x"),<script>`})
 		is.NoErr(err)
 	}
 	p := b.get("/settings/audit?action=key.create&email=ann%40example.com")

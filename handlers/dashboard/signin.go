@@ -39,7 +39,7 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *frame.Request, f *frame.For
 // startSession signs the caller in with a new token. It never keeps an earlier token of the
 // browser, which another person may have set.
 func (d *Dashboard) startSession(w http.ResponseWriter, r *frame.Request, c store.Caller) error {
-	token, err := d.Store.CreateSession(gate.DuringMaintenance(r.Context()), c, r.UserAgent())
+	token, err := d.Store.People.CreateSession(gate.DuringMaintenance(r.Context()), c, r.UserAgent())
 	if err == nil {
 		d.setSession(w, token)
 	}
@@ -57,7 +57,7 @@ func (d *Dashboard) setSession(w http.ResponseWriter, token string) {
 }
 
 func (d *Dashboard) signOut(w http.ResponseWriter, r *frame.Request) error {
-	if err := d.Store.EndSession(gate.DuringMaintenance(r.Context()), r.Who.Caller, r.SessionID); err != nil {
+	if err := d.Store.People.EndSession(gate.DuringMaintenance(r.Context()), r.Who.Caller, r.SessionID); err != nil {
 		return err
 	}
 	d.setSession(w, "")
@@ -66,5 +66,5 @@ func (d *Dashboard) signOut(w http.ResponseWriter, r *frame.Request) error {
 
 func (d *Dashboard) switchOrganization(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	return frame.LocalPage(cmp.Or(f.Get("next"), "/workers")),
-		d.Store.SwitchOrganization(r.Context(), r.Who.Caller, r.SessionID, f.Get("organization"))
+		d.Store.People.SwitchOrganization(r.Context(), r.Who.Caller, r.SessionID, f.Get("organization"))
 }

@@ -126,7 +126,7 @@ func (d *Dashboard) newTaskPage(r *frame.Request) (*taskPage, error) {
 		p.StartedBy = &parent
 	}
 	if task.CreatedByUserID != "" {
-		p.Creator, err = d.Store.UserName(r.Context(), task.CreatedByUserID)
+		p.Creator, err = d.Store.People.UserName(r.Context(), task.CreatedByUserID)
 	} else {
 		p.Creator, err = d.sender(r, first)
 	}

@@ -105,7 +105,7 @@ func (m rowMaker) row(t store.Task) (row taskRow, err error) {
 	})
 	if err == nil && t.TriggeredBy == store.TriggerUI && t.CreatedByUserID != "" {
 		row.By, err = once(m.names, t.CreatedByUserID, func() (string, error) {
-			return m.d.Store.UserName(m.r.Context(), t.CreatedByUserID)
+			return m.d.Store.People.UserName(m.r.Context(), t.CreatedByUserID)
 		})
 	}
 	if err == nil {

@@ -136,7 +136,7 @@ func (d *Dashboard) checkPassword(r *frame.Request, email, password string) (c s
 		return c, err
 	}
 	err = d.hashing(r, "", func() error {
-		c, err = d.Store.CheckPassword(r.Context(), email, password)
+		c, err = d.Store.People.CheckPassword(r.Context(), email, password)
 		return err
 	})
 	if db.IsKind(err, db.Unauthorized) {

@@ -168,7 +168,7 @@ func (d *Dashboard) showUsage(w http.ResponseWriter, r *frame.Request) error {
 		choose(r.T("Show"), "show", usageMeasures(r), set),
 		choose(r.T("By"), "by", usageGroups(r), set),
 	}
-	spent, limit, err := d.Store.MonthSpending(r.Context(), r.Who.Caller)
+	spent, limit, err := d.Store.People.MonthSpending(r.Context(), r.Who.Caller)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (d *Dashboard) workerMembersPage(w http.ResponseWriter, r *frame.Request, s
 	}
 	p.More = max(0, len(p.Members)-membersShown)
 	p.Members = p.Members[:len(p.Members)-p.More]
-	if p.Candidates, _, err = d.Store.Members(r.Context(), r.Who.Caller, "", 100); err != nil {
+	if p.Candidates, _, err = d.Store.People.Members(r.Context(), r.Who.Caller, "", 100); err != nil {
 		return err
 	}
 	return d.Render(w, r, status, "worker-members.html", r.Head.PageTitle(r), p)

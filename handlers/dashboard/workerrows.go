@@ -50,7 +50,7 @@ func (d *Dashboard) workerRows(r *frame.Request, workers []store.Worker) ([]work
 	rows := make([]workerRow, 0, len(workers))
 	for _, w := range workers {
 		row := workerRow{Worker: w, Pinned: slices.ContainsFunc(pins, func(p store.Pin) bool { return p.ID == w.ID })}
-		row.By, err = once(names, w.UserID, func() (string, error) { return d.Store.UserName(r.Context(), w.UserID) })
+		row.By, err = once(names, w.UserID, func() (string, error) { return d.Store.People.UserName(r.Context(), w.UserID) })
 		if err != nil {
 			return nil, err
 		}

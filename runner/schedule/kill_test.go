@@ -179,7 +179,7 @@ func check(t *testing.T, dir string, list []kept, downs []down, end time.Time) {
 	st, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
 	is.New(t).NoErr(err)
 	defer st.Close()
-	owner, err := st.Owner(t.Context(), "ann@acme.test")
+	owner, err := st.People.Owner(t.Context(), "ann@acme.test")
 	is.New(t).NoErr(err)
 	for q := (store.TaskQuery{Limit: 100}); ; {
 		page, next, err := st.Tasks(t.Context(), owner, q)

@@ -21,9 +21,9 @@ func (s *Scheduler) prunes() map[string]func() (int64, error) {
 	prunes := map[string]func() (int64, error){
 		"requests": func() (int64, error) { return st.PruneIdempotency(ctx, pruneBatch) },
 		"alerts":   func() (int64, error) { return st.PruneAlerts(ctx, keepAlerts, pruneBatch) },
-		"sessions": func() (int64, error) { return st.PruneSessions(ctx, pruneBatch) },
-		"links":    func() (int64, error) { return st.PruneLinks(ctx, pruneBatch) },
-		"programs": func() (int64, error) { return st.PruneOAuth(ctx, pruneBatch) },
+		"sessions": func() (int64, error) { return st.People.PruneSessions(ctx, pruneBatch) },
+		"links":    func() (int64, error) { return st.People.PruneLinks(ctx, pruneBatch) },
+		"programs": func() (int64, error) { return st.People.PruneOAuth(ctx, pruneBatch) },
 		"files":    func() (int64, error) { return st.SweepBlobs(ctx) },
 		"folders":  func() (int64, error) { return st.SweepFolders(ctx) },
 	}

@@ -215,12 +215,12 @@ func Rounds(many, few int) int {
 // with the same address returns the same user.
 func Caller(t testing.TB, s *store.Store, organization, email string, role store.Role) (store.Identity, string) {
 	t.Helper()
-	_, secret, err := s.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "test", Email: email, Role: role,
+	_, secret, err := s.People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "test", Email: email, Role: role,
 		OrganizationName: organization})
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := s.Authenticate(t.Context(), secret)
+	id, err := s.People.Authenticate(t.Context(), secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,12 +231,12 @@ func Caller(t testing.TB, s *store.Store, organization, email string, role store
 // lifts the cap. The caller must be an Owner.
 func CapCredits(t testing.TB, s *store.Store, c store.Caller, credits *float64) {
 	t.Helper()
-	o, _, err := s.OrganizationSettings(t.Context(), c)
+	o, _, err := s.People.OrganizationSettings(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.MonthlyCreditCap = credits
-	if err := s.UpdateOrganization(t.Context(), c, o); err != nil {
+	if err := s.People.UpdateOrganization(t.Context(), c, o); err != nil {
 		t.Fatal(err)
 	}
 }

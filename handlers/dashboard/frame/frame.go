@@ -224,7 +224,7 @@ func (fr *Frame) identify(r *Request) error {
 	if err != nil {
 		return nil //nolint:nilerr // nobody is signed in
 	}
-	who, sessionID, err := fr.Store.SessionIdentity(r.Context(), cookie.Value)
+	who, sessionID, err := fr.Store.People.SessionIdentity(r.Context(), cookie.Value)
 	if db.IsKind(err, db.Unauthorized) {
 		return nil // the session ended: the browser is not signed in
 	}

@@ -97,7 +97,7 @@ func (fr *Frame) Render(w http.ResponseWriter, r *Request, status int, file, tit
 		Done: r.Lang.Label("done", r.URL.Query().Get("done"))}
 	v.Disk = fr.diskNotice(v)
 	if v.SignedIn() {
-		list, err := fr.Store.Organizations(r.Context(), r.Who.Caller)
+		list, err := fr.Store.People.Organizations(r.Context(), r.Who.Caller)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+
+	"journeyman/store/db"
+	"journeyman/store/gate"
+	"journeyman/store/seal"
+)
+
+// A peopleStore keeps the organizations, their members, and the ways in which these sign in. Its methods are safe for
+// concurrent use.
+type peopleStore struct {
+	db   *db.DB
+	gate *gate.Gate
+	seal *seal.Key
+
+	onCap   func(ctx context.Context, tx db.Tx, change CapChange) error
+	onLeave func(ctx context.Context, tx db.Tx, organizationID, userID string) error
+
+	hashMemory uint32        // KiB that the hash of a password takes
+	hashing    chan struct{} // its capacity is the number of passwords that are hashed at once
+	lastUse    uses          // of API keys and sessions
+	known      callerCache
+
+	firstID atomic.Pointer[string] // of the first organization: see isFirst
+}
+
+// A peopleConfig is what a peopleStore stands on. All fields are needed.
+type peopleConfig struct {
+	DB   *db.DB
+	Gate *gate.Gate
+	Seal *seal.Key
+
+	PasswordMemory uint32 // KiB that the hash of a password takes
+
+	// OnCap is called in a transaction that has changed the monthly cap of an organization.
+	OnCap func(ctx context.Context, tx db.Tx, change CapChange) error
+
+	// OnLeave ends, in the same transaction, what a user who leaves an organization has in rooms above this one.
+	OnLeave func(ctx context.Context, tx db.Tx, organizationID, userID string) error
+}
+
+// A CapChange is a change of what an organization has spent in a month, or of its cap.
+type CapChange struct {
+	OrganizationID     string
+	SpentBefore, Spent int64    // nano-dollars
+	Before, Cap        *float64 // credits; nil for none
+}
+
+func newPeopleStore(c peopleConfig) *peopleStore {
+	return &peopleStore{db: c.DB, gate: c.Gate, seal: c.Seal, onCap: c.OnCap, onLeave: c.OnLeave,
+		hashMemory: c.PasswordMemory, hashing: make(chan struct{}, runtime.GOMAXPROCS(0))}
+}
