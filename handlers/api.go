@@ -25,6 +25,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // An API is the http.Handler of the JSON API.
@@ -62,8 +63,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type request struct {
 	*http.Request
 	id     string
-	route  string         // the pattern that matched
-	who    store.Identity // zero on open endpoints
+	route  string          // the pattern that matched
+	who    people.Identity // zero on open endpoints
 	params httprouter.Params
 	query  url.Values    // nil on open endpoints
 	sdk    view.SDK      // 0 on endpoints that are not in sdkRoutes
@@ -81,7 +82,7 @@ type handle func(w http.ResponseWriter, r *request) error
 func (a *API) on(method, pattern string, h handle) { a.onWith(a.auth.key, method, pattern, h) }
 
 // onWith registers a handle. key identifies the caller, whom the handle needs.
-func (a *API) onWith(key func(http.ResponseWriter, *http.Request) (store.Identity, error),
+func (a *API) onWith(key func(http.ResponseWriter, *http.Request) (people.Identity, error),
 	method, pattern string, h handle) {
 	takesSDK := slices.Contains(sdkRoutes, method+" "+pattern)
 	a.open(method, pattern, func(w http.ResponseWriter, r *request) error {
@@ -196,6 +197,6 @@ func Recovered(log *slog.Logger, what, requestID string, handler func() error, a
 
 // holderOf returns the holder of an identity. A user who is signed in counts as one holder, with
 // any number of browsers.
-func holderOf(who store.Identity) share.Holder {
+func holderOf(who people.Identity) share.Holder {
 	return share.Holder{Key: cmp.Or(who.KeyID, who.UserID), Address: who.RemoteAddr, Organization: who.OrganizationID}
 }

@@ -15,6 +15,7 @@ import (
 	"journeyman/handlers/serve"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // SessionCookie holds the token of a browser's session.
@@ -28,12 +29,12 @@ type auth struct {
 }
 
 // key returns the identity of the API key that a request carries.
-func (a auth) key(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
+func (a auth) key(w http.ResponseWriter, r *http.Request) (people.Identity, error) {
 	return a.bearerOf(w, r, a.store.People.Authenticate)
 }
 
 // keyOrSession returns the identity of a request's API key or, without one, of its browser session.
-func (a auth) keyOrSession(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
+func (a auth) keyOrSession(w http.ResponseWriter, r *http.Request) (people.Identity, error) {
 	cookie, err := r.Cookie(SessionCookie)
 	if err != nil || r.Header.Get("Authorization") != "" {
 		return a.key(w, r)
@@ -43,8 +44,8 @@ func (a auth) keyOrSession(w http.ResponseWriter, r *http.Request) (store.Identi
 }
 
 // limited counts a request whose caller is known, and completes the caller's identity.
-func (a auth) limited(w http.ResponseWriter, r *http.Request, who store.Identity, sessionID string, err error) (
-	store.Identity, error) {
+func (a auth) limited(w http.ResponseWriter, r *http.Request, who people.Identity, sessionID string, err error) (
+	people.Identity, error) {
 	if err != nil {
 		return who, err
 	}
@@ -56,16 +57,16 @@ func (a auth) limited(w http.ResponseWriter, r *http.Request, who store.Identity
 }
 
 // mcpKey returns the identity of a request's API key or OAuth access token.
-func (a auth) mcpKey(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
+func (a auth) mcpKey(w http.ResponseWriter, r *http.Request) (people.Identity, error) {
 	return a.bearerOf(w, r, a.store.People.AuthenticateMCP)
 }
 
 // bearerOf returns the identity of a request's bearer token. identify looks it up.
 func (a auth) bearerOf(w http.ResponseWriter, r *http.Request,
-	identify func(context.Context, string) (store.Identity, error)) (store.Identity, error) {
+	identify func(context.Context, string) (people.Identity, error)) (people.Identity, error) {
 	secret, err := bearer(r)
 	if err != nil {
-		return store.Identity{}, err
+		return people.Identity{}, err
 	}
 	who, err := identify(r.Context(), secret)
 	return a.limited(w, r, who, "", err)
@@ -73,17 +74,17 @@ func (a auth) bearerOf(w http.ResponseWriter, r *http.Request,
 
 // reidentify returns a function that identifies the caller of a request again, which a long stream
 // needs. The function holds only the credentials of the request, not the request.
-func (a auth) reidentify(r *http.Request) func(context.Context) (store.Identity, error) {
+func (a auth) reidentify(r *http.Request) func(context.Context) (people.Identity, error) {
 	secret, err := bearer(r)
 	if err == nil {
-		return func(ctx context.Context) (store.Identity, error) { return a.store.People.Authenticate(ctx, secret) }
+		return func(ctx context.Context) (people.Identity, error) { return a.store.People.Authenticate(ctx, secret) }
 	}
 	cookie, missing := r.Cookie(SessionCookie)
 	if missing != nil || r.Header.Get("Authorization") != "" {
-		return func(context.Context) (store.Identity, error) { return store.Identity{}, err }
+		return func(context.Context) (people.Identity, error) { return people.Identity{}, err }
 	}
 	token := cookie.Value
-	return func(ctx context.Context) (store.Identity, error) {
+	return func(ctx context.Context) (people.Identity, error) {
 		who, _, err := a.store.People.SessionIdentity(ctx, token)
 		return who, err
 	}

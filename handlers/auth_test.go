@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"journeyman/handlers"
-	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
 // TestUnauthorized sends every kind of invalid credentials.
 func TestUnauthorized(t *testing.T) {
 	is, s := onServer(t, idle)
-	_, revoked := storetest.Caller(t, s.store, "Acme", "bob@example.com", store.RoleMember)
-	if _, err := s.store.People.RevokeKey(t.Context(), store.Operator(), revoked); err != nil {
+	_, revoked := storetest.Caller(t, s.store, "Acme", "bob@example.com", people.RoleMember)
+	if _, err := s.store.People.RevokeKey(t.Context(), people.Operator(), revoked); err != nil {
 		t.Fatal(err)
 	}
 	for name, header := range map[string]string{
@@ -80,7 +80,7 @@ func TestRevocation(t *testing.T) {
 	guest.do(t, "POST", "/api/tasks", encode(fields{"workerId": id, "input": scripted("wait 1h")}), "Prefer: respond-async")
 	wide, task := guest.open(t, "GET", path+"/stream", ""), guest.open(t, "GET", path+"?stream=true", "")
 	is.Equal(guest.do(t, "GET", "/api/me", "").status, 200)
-	_, err := s.store.People.RevokeKey(t.Context(), store.Operator(), guest.key)
+	_, err := s.store.People.RevokeKey(t.Context(), people.Operator(), guest.key)
 	is.NoErr(err)
 	is.Equal(guest.do(t, "GET", "/api/me", "").refused(), "401 unauthorized")
 	is.True(!wide.ended(t)) // the stream ended without a [DONE]
@@ -134,7 +134,7 @@ func TestEndOfIdleStream(t *testing.T) {
 	wide := guest.open(t, "GET", "/api/workers/"+id+"/stream", "")
 	guest.run(t, fields{"workerId": id, "input": scripted("say heard")})
 	wide.until(t, `"delta":"heard`)
-	_, err := s.store.People.RevokeKey(t.Context(), store.Operator(), guest.key)
+	_, err := s.store.People.RevokeKey(t.Context(), people.Operator(), guest.key)
 	is.NoErr(err)
 	_, err = io.Copy(io.Discard, wide.lines)
 	is.NoErr(err) // the body is complete

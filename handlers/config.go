@@ -12,6 +12,7 @@ import (
 	"journeyman/runner/trace"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // Config holds the dependencies and settings of the API. Every field without a stated default is
@@ -42,7 +43,7 @@ type Config struct {
 
 	// MCP answers a message to the MCP endpoint. id is the id of the request. Without MCP the
 	// endpoint does not exist.
-	MCP func(w http.ResponseWriter, r *http.Request, who store.Identity, id string, message []byte) error
+	MCP func(w http.ResponseWriter, r *http.Request, who people.Identity, id string, message []byte) error
 }
 
 // Peers are the servers that share the database with this one: nodes.
@@ -72,10 +73,10 @@ func Misfits() []string { return []string{"clock", "secret", "address"} }
 // execution that it made before, and replayed is true.
 type Webhooks interface {
 	Check(url string) error // returns an error for users if a webhook must not have this URL
-	Set(ctx context.Context, c store.Caller, workerID, url string) (store.Webhook, error)
-	Test(ctx context.Context, c store.Caller, workerID string, key db.IdempotencyKey) (
+	Set(ctx context.Context, c people.Caller, workerID, url string) (store.Webhook, error)
+	Test(ctx context.Context, c people.Caller, workerID string, key db.IdempotencyKey) (
 		e store.Execution, replayed bool, err error)
-	Redeliver(ctx context.Context, c store.Caller, workerID, executionID string, key db.IdempotencyKey) (
+	Redeliver(ctx context.Context, c people.Caller, workerID, executionID string, key db.IdempotencyKey) (
 		e store.Execution, replayed bool, err error)
 }
 
@@ -83,9 +84,9 @@ type Webhooks interface {
 type Inbox interface {
 	// Receive receives a mail for the caller's workers. from and to are its envelope; where they
 	// are empty, the header of the mail counts. A Member may only send mails of their own.
-	Receive(ctx context.Context, who store.Identity, from string, to []string, raw []byte) ([]store.Email, error)
+	Receive(ctx context.Context, who people.Identity, from string, to []string, raw []byte) ([]store.Email, error)
 	// Release starts the turn of a mail that was held or ignored. Only an Admin may release.
-	Release(ctx context.Context, c store.Caller, id string) (store.Email, error)
+	Release(ctx context.Context, c people.Caller, id string) (store.Email, error)
 }
 
 // Limits bounds how much of each resource is in use at once. A zero field means the default. One

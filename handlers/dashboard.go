@@ -12,6 +12,7 @@ import (
 	"journeyman/runner/share"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // This file exports the functions that the dashboard shares with the API. The same code, with the
@@ -25,19 +26,19 @@ type PageForm struct {
 }
 
 // LinkAddress returns the URL of a link with a token.
-func LinkAddress(baseURL string, kind store.LinkKind, token string) string {
+func LinkAddress(baseURL string, kind people.LinkKind, token string) string {
 	return baseURL + "/" + string(kind) + "/" + token
 }
 
 // HoldPage counts a request for a page among the concurrent requests, until release is called. It
 // returns the errors of share.Shares.Take.
-func (a *API) HoldPage(who store.Identity) (release func(), err error) {
+func (a *API) HoldPage(who people.Identity) (release func(), err error) {
 	return a.shares.requests.Take(holderOf(who))
 }
 
 // HoldDelivery counts a webhook delivery that a user asked for, until release is called. It counts
 // nothing if a request with that key was carried out before, because then nothing is sent.
-func (a *API) HoldDelivery(ctx context.Context, who store.Identity, key db.IdempotencyKey) (
+func (a *API) HoldDelivery(ctx context.Context, who people.Identity, key db.IdempotencyKey) (
 	release func(), err error) {
 	if done, err := a.store.Replay(ctx, key); err != nil || done != "" {
 		return func() {}, err
@@ -53,7 +54,7 @@ func (a *API) HoldPassword(addr, userID, organizationID string) (release func(),
 
 // ReadPageForm reads a form with files. It returns a db.Error for a form that breaks the
 // limits of uploads or breaks off. The form then holds the fields before the fault, and is never nil.
-func (a *API) ReadPageForm(w http.ResponseWriter, r *http.Request, who store.Identity) (*PageForm, error) {
+func (a *API) ReadPageForm(w http.ResponseWriter, r *http.Request, who people.Identity) (*PageForm, error) {
 	b, refusal := a.readForm(w, &request{Request: r, who: who, readIn: a.cfg.Timing.ReadIn, bodies: a.shares.uploads})
 	f := &PageForm{Values: url.Values{}}
 	if b == nil {
@@ -78,7 +79,7 @@ func (a *API) ReadPageForm(w http.ResponseWriter, r *http.Request, who store.Ide
 // position of stream.Hub.ChangesNow. A browser that reconnects sends its position in the header
 // Last-Event-ID. The stream ends when may returns an error, so may must look up the session each
 // time. It returns the errors of share.Shares.Take.
-func (a *API) StreamChanges(w http.ResponseWriter, r *http.Request, who store.Identity, since string,
+func (a *API) StreamChanges(w http.ResponseWriter, r *http.Request, who people.Identity, since string,
 	may func(context.Context) error) error {
 	since = cmp.Or(r.Header.Get("Last-Event-ID"), since)
 	return a.serveEvents(w, r, who, a.runner.Streams.Changes(who.OrganizationID, since), since, may)

@@ -16,6 +16,7 @@ import (
 	"journeyman/mail"
 	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -133,7 +134,7 @@ func TestWhoPostsEmail(t *testing.T) {
 	is := is.New(t)
 	s, worker := mailboxed(t, mail.Config{Loops: store.MailLimits{PerSender: 2}})
 	n := 0
-	key := func(address string, role store.Role) *site {
+	key := func(address string, role people.Role) *site {
 		_, key := storetest.Caller(t, s.store, "Acme", address, role)
 		return s.as(key)
 	}
@@ -141,7 +142,7 @@ func TestWhoPostsEmail(t *testing.T) {
 		n++
 		return by.email(t, "/api/inbound-email?to="+worker+"@localhost", fmt.Sprintf("From: %s\nMessage-ID: <%d@x>\n\nHello\n", author, n))
 	}
-	carol, admin := key("carol@example.com", store.RoleMember), key("admin@example.com", store.RoleAdmin)
+	carol, admin := key("carol@example.com", people.RoleMember), key("admin@example.com", people.RoleAdmin)
 	is.Equal(post(carol, "carol@example.com").status, http.StatusOK)
 	refused := post(carol, "ann@example.com")
 	is.Equal(refused.status, http.StatusForbidden)

@@ -10,6 +10,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // pageConfinement keeps a published page from acting as the dashboard: it has an
@@ -39,7 +40,7 @@ func RefuseCode(r *http.Request) error {
 
 // orSignIn returns the identity of the caller of an address that a browser may open. A browser that is
 // not signed in is redirected to the sign-in page, which leads back.
-func (a *API) orSignIn(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
+func (a *API) orSignIn(w http.ResponseWriter, r *http.Request) (people.Identity, error) {
 	who, err := a.auth.keyOrSession(w, r)
 	if db.IsKind(err, db.Unauthorized) && isBrowser(r) {
 		err = redirectTo(w, a.base+"/sign-in?next="+url.QueryEscape(r.URL.RequestURI()), "sign in first")

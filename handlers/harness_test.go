@@ -29,6 +29,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/runner/webhook"
 	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -41,7 +42,7 @@ type site struct {
 	web       *httptest.Server
 	api       *handlers.API
 	mail      *mail.Server // nil if the site receives no mail
-	owner     store.Identity
+	owner     people.Identity
 	key       string // the key of do and open; "" for none
 	server    *handlerstest.Server
 }
@@ -128,16 +129,16 @@ func (s *site) as(key string) *site {
 }
 
 // member returns the site with a member's key.
-func (s *site) member(t testing.TB, email string) (*site, store.Identity) {
+func (s *site) member(t testing.TB, email string) (*site, people.Identity) {
 	t.Helper()
-	who, key := storetest.Caller(t, s.store, "Acme", email, store.RoleMember)
+	who, key := storetest.Caller(t, s.store, "Acme", email, people.RoleMember)
 	return s.as(key), who
 }
 
 // stranger returns the site with the key of another organization's owner.
 func (s *site) stranger(t testing.TB) *site {
 	t.Helper()
-	_, key := storetest.Caller(t, s.store, "Rival", "eve@example.net", store.RoleOwner)
+	_, key := storetest.Caller(t, s.store, "Rival", "eve@example.net", people.RoleOwner)
 	return s.as(key)
 }
 

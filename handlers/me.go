@@ -3,7 +3,7 @@ package handlers
 import (
 	"net/http"
 
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // getMe writes the organization, user, role and key of the caller.
@@ -23,10 +23,10 @@ func (a *API) getMe(w http.ResponseWriter, r *request) error {
 		Prefix string `json:"prefix"`
 	}
 	return respond(w, http.StatusOK, struct {
-		Organization named      `json:"organization"`
-		User         user       `json:"user"`
-		Role         store.Role `json:"role"`
-		Key          key        `json:"key"`
+		Organization named       `json:"organization"`
+		User         user        `json:"user"`
+		Role         people.Role `json:"role"`
+		Key          key         `json:"key"`
 	}{named{r.who.OrganizationID, r.who.OrganizationName}, user{r.who.UserID, r.who.Email, r.who.UserName}, r.who.Role,
 		key{r.who.KeyID, r.who.KeyName, r.who.KeyPrefix}})
 }

@@ -10,6 +10,7 @@ import (
 	"journeyman/handlers/serve"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // Hosted MCP clients have no API key. They get access by OAuth 2.1. A refusal of /mcp names the
@@ -99,7 +100,7 @@ func oauthProblem(err error) error {
 
 // mcpKey identifies the caller of the MCP endpoint. A refusal names the address of the
 // metadata. The metadata describes how to get access.
-func (a *API) mcpKey(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
+func (a *API) mcpKey(w http.ResponseWriter, r *http.Request) (people.Identity, error) {
 	who, err := a.auth.mcpKey(w, r)
 	if db.IsKind(err, db.Unauthorized) {
 		challenge := `Bearer realm="journeyman", resource_metadata="` + a.cfg.BaseURL + resourcePath + `/mcp"` +
@@ -214,7 +215,7 @@ func (a *API) registerClient(w http.ResponseWriter, r *request) error {
 		name = "Unnamed program"
 	}
 	err = body.Invalid.Err()
-	var c store.OAuthClient
+	var c people.OAuthClient
 	if err == nil {
 		c, err = a.store.People.RegisterOAuthClient(r.Context(), db.FirstRunes(name, maxClientName), uris)
 	}
@@ -311,10 +312,10 @@ func (a *API) issueTokens(w http.ResponseWriter, r *request) error {
 	if _, err := a.store.People.OAuthClient(r.Context(), clientID); err != nil {
 		return err
 	}
-	var t store.OAuthTokens
+	var t people.OAuthTokens
 	switch form.Get("grant_type") {
 	case "authorization_code":
-		t, err = a.store.People.ExchangeCode(r.Context(), store.OAuthExchange{ClientID: clientID, Code: form.Get("code"),
+		t, err = a.store.People.ExchangeCode(r.Context(), people.OAuthExchange{ClientID: clientID, Code: form.Get("code"),
 			RedirectURI: form.Get("redirect_uri"), Verifier: form.Get("code_verifier")}, addr)
 	case "refresh_token":
 		t, err = a.store.People.RefreshTokens(r.Context(), clientID, form.Get("refresh_token"), addr)

@@ -12,7 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers/handlerstest"
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // form sends a form and checks the answer against openapi.yaml.
@@ -56,7 +56,8 @@ func TestOAuthEndpoints(t *testing.T) {
 
 	verifier := strings.Repeat("v", 43)
 	sum := sha256.Sum256([]byte(verifier))
-	code, err := s.store.People.Consent(t.Context(), s.owner.Caller, store.Consent{ClientID: id, RedirectURI: "https://client.example/",
+	code, err := s.store.People.Consent(t.Context(), s.owner.Caller, people.Consent{ClientID: id,
+		RedirectURI:   "https://client.example/",
 		CodeChallenge: base64.RawURLEncoding.EncodeToString(sum[:])})
 	is.NoErr(err)
 	status, body = s.form(t, "/oauth/token", asForm, url.Values{"grant_type": {"authorization_code"}, "client_id": {id}, "code": {code},

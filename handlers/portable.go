@@ -14,6 +14,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A worker can be exported as a YAML file, and imported as a new worker. The file holds the
@@ -24,7 +25,7 @@ import (
 const portableFormat = 1
 
 // ExportWorker returns a worker that the caller may see as a YAML file.
-func (a *API) ExportWorker(ctx context.Context, c store.Caller, id string) ([]byte, error) {
+func (a *API) ExportWorker(ctx context.Context, c people.Caller, id string) ([]byte, error) {
 	w, err := a.store.Worker(ctx, c, id)
 	if err != nil {
 		return nil, err
@@ -192,7 +193,7 @@ type importedWorker struct {
 // ImportWorker creates a worker from a file of ExportWorker. It never changes another worker. Its
 // error names every field that breaks a rule. A request that created a worker before gets that
 // worker, and replayed is true.
-func (a *API) ImportWorker(ctx context.Context, c store.Caller, file []byte, key db.IdempotencyKey) (
+func (a *API) ImportWorker(ctx context.Context, c people.Caller, file []byte, key db.IdempotencyKey) (
 	w store.Worker, replayed bool, err error) {
 	in, err := a.readPortable(ctx, c, file)
 	if err != nil {
@@ -206,7 +207,7 @@ func (a *API) ImportWorker(ctx context.Context, c store.Caller, file []byte, key
 }
 
 // readPortable reads and checks a file.
-func (a *API) readPortable(ctx context.Context, c store.Caller, file []byte) (in importedWorker, err error) {
+func (a *API) readPortable(ctx context.Context, c people.Caller, file []byte) (in importedWorker, err error) {
 	raw, err := a.readYAML(ctx, c, file)
 	if err != nil {
 		return in, err

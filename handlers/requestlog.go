@@ -7,14 +7,14 @@ import (
 	"regexp"
 	"time"
 
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // A requestRecord holds the attributes of a request for the log. Handlers fill it in.
 type requestRecord struct {
 	id     string
 	route  string // the pattern that matched
-	who    store.Identity
+	who    people.Identity
 	worker string
 	task   string
 	code   string // of the refusal
@@ -71,7 +71,7 @@ func (rec *requestRecord) log(ctx context.Context, log *slog.Logger, status int,
 
 // Describe stores the route and the caller of a request for the log. It also stores the worker and
 // the task that the request names, if these are ids of this server.
-func Describe(ctx context.Context, route string, who store.Identity, param func(name string) string) {
+func Describe(ctx context.Context, route string, who people.Identity, param func(name string) string) {
 	rec, ok := ctx.Value(recordKey{}).(*requestRecord)
 	if !ok {
 		return

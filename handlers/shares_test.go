@@ -17,8 +17,8 @@ import (
 
 	"journeyman/handlers/handlerstest"
 	"journeyman/handlers/serve"
-	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -73,7 +73,7 @@ func TestStreamsAreShared(t *testing.T) {
 	is.Equal(ann.must(t, "GET", "/api/tasks", "").size("items"), 0) // no turn was created
 	open(mo)                                                        // another key is not limited
 	open(mo)
-	_, third := storetest.Caller(t, s.store, "Acme", "ada@example.com", store.RoleAdmin)
+	_, third := storetest.Caller(t, s.store, "Acme", "ada@example.com", people.RoleAdmin)
 	refused(client{s.as(third), "192.0.2.4"}, path+"/stream", "the organization has 4 open streams")
 	open(eve) // another organization is not limited
 	first.cancel()

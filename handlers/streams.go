@@ -12,6 +12,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // wantsStream reports whether a GET asks for events.
@@ -37,7 +38,7 @@ func LastEventID(r *http.Request) string {
 
 // serveEvents streams the events of src until src is done, the client disconnects, or again returns an error that
 // means that the client has lost the permission to read.
-func (a *API) serveEvents(w http.ResponseWriter, r *http.Request, who store.Identity, src events.Source,
+func (a *API) serveEvents(w http.ResponseWriter, r *http.Request, who people.Identity, src events.Source,
 	lastID string, again func(ctx context.Context) error) error {
 	return a.streams.Serve(w, r, events.Client{Holder: holderOf(who), Subject: subjectOf(r, who), LastID: lastID,
 		Refused: func(ctx context.Context) bool { return refused(again(ctx)) },
@@ -57,7 +58,7 @@ func refused(err error) bool {
 
 // subjectOf returns the subject of a stream for the permission check: a hash of the user, the stream and
 // the credentials.
-func subjectOf(r *http.Request, who store.Identity) string {
+func subjectOf(r *http.Request, who people.Identity) string {
 	session, err := r.Cookie(SessionCookie)
 	if err != nil {
 		session = &http.Cookie{}
@@ -149,7 +150,7 @@ func sdkOf(r *request) (view.SDK, error) {
 // StreamPage streams a page's fragments to the browser of a user who is signed in, with the limits
 // of the API's streams. again identifies the user again, and returns an error if the user has lost
 // the permission to read.
-func (a *API) StreamPage(w http.ResponseWriter, r *http.Request, who store.Identity, src events.Source,
+func (a *API) StreamPage(w http.ResponseWriter, r *http.Request, who people.Identity, src events.Source,
 	again func(ctx context.Context) error) error {
 	return a.serveEvents(w, r, who, src, LastEventID(r), again)
 }

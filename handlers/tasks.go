@@ -10,6 +10,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // createTask runs an instruction and waits for the result.
@@ -22,7 +23,7 @@ func (a *API) createTask(w http.ResponseWriter, r *request) error {
 }
 
 // task reads the fields of a task. Without a worker, the instruction creates one.
-func (b *Body) task(c store.Caller) store.NewTurn {
+func (b *Body) task(c people.Caller) store.NewTurn {
 	n := store.NewTurn{Caller: c, Input: b.Instruction(), Budget: b.Budget()}
 	if id := b.text("workerId"); id != nil {
 		n.WorkerID = *id
@@ -82,7 +83,7 @@ func taskQuery(r *request) (store.TaskQuery, error) {
 		return t
 	}
 	q := store.TaskQuery{WorkerID: r.query.Get("workerId"), Status: store.Status(r.query.Get("status")),
-		TriggeredBy: store.Trigger(r.query.Get("triggeredBy")), WaitingFor: store.WaitFor(r.query.Get("waitingFor")),
+		TriggeredBy: people.Trigger(r.query.Get("triggeredBy")), WaitingFor: store.WaitFor(r.query.Get("waitingFor")),
 		Text: r.query.Get("q"), Cursor: r.query.Get("cursor"),
 		CreatedAfter: moment("createdAfter"), CreatedBefore: moment("createdBefore"), Limit: pageLimit(&f, r.query)}
 	q.Check(&f)

@@ -11,6 +11,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -206,9 +207,9 @@ func TestListTasks(t *testing.T) {
 		if i%3 == 0 {
 			input, status = scripted("fail 400 broken"), "error"
 		}
-		trigger := store.TriggerAPI
+		trigger := people.TriggerAPI
 		if i >= 4 {
-			trigger = store.TriggerEmail
+			trigger = people.TriggerEmail
 		}
 		caller := s.owner.Caller
 		caller.Trigger = trigger

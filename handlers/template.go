@@ -11,6 +11,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A template is a worker as its creator defined it.
@@ -60,7 +61,7 @@ func (a *API) respondTemplate(w http.ResponseWriter, wrk store.Worker, replayed 
 }
 
 // worker reads the fields of a worker, and notes those that break their rules.
-func (b *Body) worker(ctx context.Context, c store.Caller, rn *runner.Runner) runner.Draft {
+func (b *Body) worker(ctx context.Context, c people.Caller, rn *runner.Runner) runner.Draft {
 	p := store.WorkerPatch{Instructions: b.text("instructions"), Summary: b.text("summary"), Title: b.text("title"),
 		Visibility: (*store.Visibility)(b.text("visibility")), Workspace: (*store.WorkspaceKind)(b.text("workspace")),
 		KeepTaskDays: b.keepTaskDays(),

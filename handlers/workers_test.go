@@ -15,6 +15,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
 	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -377,7 +378,7 @@ func TestMembers(t *testing.T) {
 	for _, call := range [][2]string{{"GET", "/members"}, {"PUT", "/members/" + bob.UserID}, {"DELETE", "/members/" + bob.UserID}} {
 		is.Equal(guest.do(t, call[0], path+call[1], "").refused(), "403 forbidden") // creator only
 	}
-	other, _ := storetest.Caller(t, s.store, "Rival", "eve@example.net", store.RoleOwner)
+	other, _ := storetest.Caller(t, s.store, "Rival", "eve@example.net", people.RoleOwner)
 	is.Equal(s.do(t, "PUT", path+"/members/"+other.UserID, "").refused(), "404 not_found")
 	is.Equal(s.must(t, "DELETE", path+"/members/"+bob.UserID, "").at("removed"), true)
 	is.Equal(s.must(t, "DELETE", path+"/members/"+bob.UserID, "").at("removed"), false)

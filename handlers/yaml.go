@@ -18,8 +18,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"journeyman/runner/sandbox"
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // The limits of a YAML file. The parser has none of its own.
@@ -41,7 +41,7 @@ func ReadYAML(file []byte) ([]byte, error) { return yamlToJSON(file) }
 const yamlTime = 30 * time.Second
 
 // readYAML returns the JSON of a YAML file of a caller. It reads the file in a confined process.
-func (a *API) readYAML(ctx context.Context, c store.Caller, file []byte) ([]byte, error) {
+func (a *API) readYAML(ctx context.Context, c people.Caller, file []byte) ([]byte, error) {
 	switch {
 	case len(file) > maxYAML:
 		return nil, db.Errorf(db.TooLarge, "the file is larger than %d bytes", maxYAML)

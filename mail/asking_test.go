@@ -11,6 +11,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 	"journeyman/store/visible"
 )
@@ -161,10 +162,10 @@ func TestAnswerToAQuestionOfTheAPI(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, false, nil)
-	colleague, _ := storetest.Caller(t, p.store, "Acme", "mo@example.com", store.RoleAdmin)
-	for i, asker := range []store.Identity{p.owner, colleague} {
+	colleague, _ := storetest.Caller(t, p.store, "Acme", "mo@example.com", people.RoleAdmin)
+	for i, asker := range []people.Identity{p.owner, colleague} {
 		n := store.NewTurn{Caller: asker.Caller, WorkerID: p.worker.ID, Input: askingFor(`{"question": "Who?"}`), Budget: store.BudgetStandard}
-		n.Caller.Trigger = store.TriggerAPI
+		n.Caller.Trigger = people.TriggerAPI
 		a, err := p.store.CreateTurn(t.Context(), n)
 		is.NoErr(err)
 		storetest.Eventually(t, "the question", func() bool {
@@ -188,7 +189,7 @@ func TestApprovalByMail(t *testing.T) {
 	p := newPost(t, false, func(c *Config) { c.Relay = h.relay })
 	w := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
 	c := p.owner.Caller
-	c.Trigger = store.TriggerAPI
+	c.Trigger = people.TriggerAPI
 	evil := `<img src=x> [click](https://evil.example) ` + "\u202e \ufe0f \u200d \U000e0041 \u00ad \u2028"
 	_, err := p.store.CreateTurn(t.Context(), store.NewTurn{Caller: c, WorkerID: w.ID, Budget: store.BudgetLow, TaskID: "careful",
 		Input: "```offline\ntool write_file {\"path\": \"a.txt\", \"content\": \"" + evil + "\"}\nsay It is {{last}}\n```"})

@@ -11,6 +11,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -51,7 +52,7 @@ func TestSlowPagesDelayNobodyElse(t *testing.T) {
 		return running == 1 && waiting == int64(cap(answers))-1
 	})
 
-	sam, _ := storetest.Caller(t, p.store, "Globex", "sam@globex.example", store.RoleOwner)
+	sam, _ := storetest.Caller(t, p.store, "Globex", "sam@globex.example", people.RoleOwner)
 	theirs := p.newWorker(sam.Caller, store.NewWorker{Title: "Clerk", Instructions: "Help."})
 	is.Equal(p.send("carl@elsewhere.example", WorkerAddress(theirs.ID, domain), page("<p>small", "From: carl@elsewhere.example")), "250 2.0.0 OK: queued")
 	// The member's mail comes from the same network, in the same organization.

@@ -9,6 +9,7 @@ import (
 	"journeyman/mail/message"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // An Envelope holds the SMTP envelope of a mail.
@@ -142,7 +143,7 @@ func (d *delivery) newEmail(r Recipient) store.NewEmail {
 		MessageID:  d.header.MessageID,
 		Content:    content,
 		NoID:       !d.header.Identified(),
-		Proven:     d.proof(store.Caller{}),
+		Proven:     d.proof(people.Caller{}),
 		MailFrom:   d.env.From,
 		From:       d.header.From,
 		To:         r.Address,
@@ -240,7 +241,7 @@ func (s *Server) confined(ctx context.Context, failure string, use func(ctx cont
 }
 
 // proof says how far the author is proven, whom caller has returned as c.
-func (d *delivery) proof(c store.Caller) store.Proof {
+func (d *delivery) proof(c people.Caller) store.Proof {
 	switch {
 	case c.UserID != "":
 		return store.MemberProven
@@ -304,7 +305,7 @@ func (d *delivery) note() *store.MailNote {
 }
 
 // caller returns the author: a user if the author is verified, otherwise a non-member.
-func (d *delivery) caller(ctx context.Context, r Recipient) (store.Caller, error) {
+func (d *delivery) caller(ctx context.Context, r Recipient) (people.Caller, error) {
 	from := d.header.From
 	if !d.verdicts.trusted() {
 		from = "" // no user has this address
@@ -315,7 +316,7 @@ func (d *delivery) caller(ctx context.Context, r Recipient) (store.Caller, error
 }
 
 // task returns the task that the mail continues, or an empty one for a new task.
-func (d *delivery) task(ctx context.Context, r Recipient, c store.Caller) (store.Task, error) {
+func (d *delivery) task(ctx context.Context, r Recipient, c people.Caller) (store.Task, error) {
 	takes := func(task store.Task, secret bool) (bool, error) { return d.mayContinue(ctx, task, secret, c) }
 	if r.task.ID == "" {
 		// The id of a stranger's mail never draws a member into the stranger's task. A member who wants to
@@ -337,7 +338,7 @@ func (d *delivery) task(ctx context.Context, r Recipient, c store.Caller) (store
 // mayContinue reports whether the mail may continue a task. The answer to a mail may use everything in its
 // task, so only a participant may continue it. An author who is not verified must know a secret: an id in
 // the headers or in the address that only readers of the task have seen.
-func (d *delivery) mayContinue(ctx context.Context, task store.Task, secret bool, c store.Caller) (bool, error) {
+func (d *delivery) mayContinue(ctx context.Context, task store.Task, secret bool, c people.Caller) (bool, error) {
 	switch {
 	case task.ArchivedAt != nil || !task.Takes(c):
 		return false, nil

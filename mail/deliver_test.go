@@ -20,6 +20,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -77,7 +78,7 @@ func TestMailBecomesATask(t *testing.T) {
 	e := p.emails(store.Inbound)[0]
 	turn := p.turn(e)
 	is.Equal(turn.Input, "What does it say?")
-	is.Equal(turn.TriggeredBy, store.TriggerEmail)
+	is.Equal(turn.TriggeredBy, people.TriggerEmail)
 	is.Equal(turn.CreatedByUserID, p.owner.UserID) // From is a member, and the peer is this machine
 	task, _, err := p.store.Task(t.Context(), p.owner.Caller, e.TaskID)
 	is.NoErr(err)
@@ -195,7 +196,8 @@ func TestThreads(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, false, nil)
-	p.store.People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "x", Email: "carol@example.com", OrganizationName: "Acme", Role: store.RoleMember})
+	p.store.People.CreateKey(t.Context(), people.Operator(), people.NewKey{Name: "x", Email: "carol@example.com",
+		OrganizationName: "Acme", Role: people.RoleMember})
 	is.Equal(p.send("bob@example.net", p.address(), letter("First", "From: bob@example.net", "Message-ID: <1@example.net>")), "250 2.0.0 OK: queued")
 	reply := p.replies(1, store.EmailKept)[0]
 	first := p.emails(store.Inbound)[0]
@@ -400,7 +402,7 @@ func TestReceiveOverHTTP(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, true, func(c *Config) { c.MaxSize = 5000 })
-	rival, _ := storetest.Caller(t, p.store, "Rival", "owner@rival.example", store.RoleOwner)
+	rival, _ := storetest.Caller(t, p.store, "Rival", "owner@rival.example", people.RoleOwner)
 	local := p.owner
 	local.RemoteAddr = "127.0.0.1"
 	raw := []byte(letter("Hello", "To: Bob <bob@example.net>, "+p.address(), "Message-ID: <1@example.com>")) // with bare line feeds
@@ -412,7 +414,7 @@ func TestReceiveOverHTTP(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(list[0].MailFrom, "ann@example.com")
 	for name, tt := range map[string]struct {
-		who  store.Identity
+		who  people.Identity
 		to   []string
 		raw  string
 		kind db.Kind

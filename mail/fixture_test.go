@@ -26,6 +26,7 @@ import (
 	"journeyman/runner/tool"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -53,7 +54,7 @@ type post struct {
 	store  *store.Store
 	runner *runner.Runner
 	addr   string
-	owner  store.Identity
+	owner  people.Identity
 	worker store.Worker
 }
 
@@ -82,7 +83,7 @@ func newPostWith(t testing.TB, idle bool, opt store.Options, change func(*Config
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	is.NoErr(err)
 	p := &post{Server: New(cfg), t: t, store: st, runner: rn, addr: ln.Addr().String()}
-	p.owner, _ = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+	p.owner, _ = storetest.Caller(t, st, "Acme", "ann@example.com", people.RoleOwner)
 	p.worker = p.newWorker(p.owner.Caller, store.NewWorker{Title: "Scribe", Instructions: "Help."})
 	served := make(chan error, 1)
 	go func() { served <- p.Serve(ln) }()
@@ -110,7 +111,7 @@ func (p *post) stop(idle bool, served chan error) {
 	}
 }
 
-func (p *post) newWorker(c store.Caller, n store.NewWorker) store.Worker {
+func (p *post) newWorker(c people.Caller, n store.NewWorker) store.Worker {
 	p.t.Helper()
 	w, _, err := p.store.CreateWorker(p.t.Context(), c, n, db.IdempotencyKey{})
 	is.New(p.t).NoErr(err)

@@ -13,6 +13,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -22,12 +23,12 @@ func queueReplies(t testing.TB, st *store.Store, n int, answer string) (turns []
 	t.Helper()
 	is := is.New(t)
 	ctx := t.Context()
-	owner, _ := storetest.Caller(t, st, "Rival", "rik@rival.test", store.RoleOwner)
+	owner, _ := storetest.Caller(t, st, "Rival", "rik@rival.test", people.RoleOwner)
 	w, _, err := st.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "Scribe"}, db.IdempotencyKey{})
 	is.NoErr(err)
 	is.NoErr(st.StartRunner(ctx, "run", time.Minute))
 	for i := range n {
-		turn := &store.NewTurn{Caller: store.Caller{OrganizationID: owner.OrganizationID, Trigger: store.TriggerEmail},
+		turn := &store.NewTurn{Caller: people.Caller{OrganizationID: owner.OrganizationID, Trigger: people.TriggerEmail},
 			WorkerID: w.ID, Input: "Hello", Budget: store.BudgetLow}
 		_, _, err = st.ReceiveEmails(ctx, []store.NewEmail{{Worker: w, Turn: turn, MessageID: fmt.Sprintf("%d@x", i),
 			From: "bob@example.net", ReplyTo: "bob@example.net", Verdicts: []byte(`{}`)}}, []byte("mail"), store.MailLimits{})

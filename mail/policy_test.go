@@ -17,6 +17,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -139,7 +140,7 @@ func TestPolicies(t *testing.T) {
 			}
 			is.NoErr(ParseAccept(tt.accept))
 			p := newPost(t, true, func(c *Config) { c.Accept, c.Resolver = tt.accept, tt.dns })
-			storetest.Caller(t, p.store, "Rival", "owner@rival.example", store.RoleOwner)
+			storetest.Caller(t, p.store, "Rival", "owner@rival.example", people.RoleOwner)
 			from := cmp.Or(tt.from, "ann@example.com")
 			raw := letter("Hello", "From: "+from, "Message-ID: <1@example.com>")
 			if tt.signer != "" {
@@ -196,10 +197,10 @@ func TestRelease(t *testing.T) {
 	e := p.emails(store.Inbound)[0]
 	is.Equal(e.Status, store.EmailHeld)
 	is.Equal(len(p.workspace(p.worker)), 0) // no file is unpacked yet
-	member, _ := storetest.Caller(t, p.store, "Acme", "m@example.com", store.RoleMember)
+	member, _ := storetest.Caller(t, p.store, "Acme", "m@example.com", people.RoleMember)
 	_, err := p.Release(t.Context(), member.Caller, e.ID)
 	is.True(db.IsKind(err, db.Forbidden)) // a member may not release mail
-	rival, _ := storetest.Caller(t, p.store, "Rival", "owner@rival.example", store.RoleOwner)
+	rival, _ := storetest.Caller(t, p.store, "Rival", "owner@rival.example", people.RoleOwner)
 	_, err = p.Release(t.Context(), rival.Caller, e.ID)
 	is.True(db.IsKind(err, db.Forbidden))
 	e, err = p.Release(t.Context(), p.owner.Caller, e.ID)

@@ -10,6 +10,7 @@ import (
 	"journeyman/mail/message"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // Receive receives a mail over HTTP, for workers that the caller may see. If to is empty, the
@@ -17,7 +18,7 @@ import (
 //
 // With an Owner's or Admin's key a relay may post mail of any author. With a Member's key, only the
 // Member's own mail is accepted.
-func (s *Server) Receive(ctx context.Context, who store.Identity, from string, to []string, raw []byte) (
+func (s *Server) Receive(ctx context.Context, who people.Identity, from string, to []string, raw []byte) (
 	list []store.Email, err error) {
 	defer recovering("receive a mail", &err)
 	if int64(len(raw)) > s.cfg.MaxSize {
@@ -40,7 +41,7 @@ func (s *Server) Receive(ctx context.Context, who store.Identity, from string, t
 
 // recipients looks up the recipients of a posted mail. It refuses an invalid address in to. It
 // ignores invalid ones in the header, most of which belong to other servers.
-func (s *Server) recipients(ctx context.Context, who store.Identity, to []string, h message.Header) (
+func (s *Server) recipients(ctx context.Context, who people.Identity, to []string, h message.Header) (
 	[]Recipient, error) {
 	named := len(to) > 0
 	if !named {
@@ -75,10 +76,10 @@ func (s *Server) recipients(ctx context.Context, who store.Identity, to []string
 }
 
 // mayPost refuses mail of other authors than the Member whose key posts it.
-func mayPost(who store.Identity, from string, h message.Header) error {
+func mayPost(who people.Identity, from string, h message.Header) error {
 	own := message.NormalAddress(who.Email)
 	ownMail := h.SoleFrom && h.From == own && (from == "" || message.NormalAddress(from) == own)
-	if ownMail || who.May(store.ManageMail) {
+	if ownMail || who.May(people.ManageMail) {
 		return nil
 	}
 	return db.Errorf(db.Forbidden, "a Member's key posts mail of that Member only: From must be %s alone, "+
@@ -88,13 +89,13 @@ func mayPost(who store.Identity, from string, h message.Header) error {
 // keyVerifies reports whether the API key proves the author of a mail. It proves nothing for mail
 // that has passed another server: mail with a Received field, or mail posted by a trusted relay.
 // The authors of such mail are checked as over SMTP.
-func (s *Server) keyVerifies(who store.Identity, h message.Header) bool {
+func (s *Server) keyVerifies(who people.Identity, h message.Header) bool {
 	return h.SoleFrom && !h.Has("Received") && len(s.relaysAt(who.RemoteAddr)) == 0
 }
 
 // Release starts the work of a held or ignored mail. An Admin has decided, so the sender is not
 // checked again.
-func (s *Server) Release(ctx context.Context, c store.Caller, id string) (e store.Email, err error) {
+func (s *Server) Release(ctx context.Context, c people.Caller, id string) (e store.Email, err error) {
 	defer recovering("release a mail", &err)
 	if e, err = s.cfg.Store.Releasable(ctx, c, id); err != nil {
 		return e, err

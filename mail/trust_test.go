@@ -11,6 +11,7 @@ import (
 	"journeyman/mail/message"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -221,12 +222,12 @@ func TestKeysVouch(t *testing.T) {
 	relays, err := ParseTrustedRelays([]string{"192.0.2.25=mx.example.org"})
 	is.New(t).NoErr(err)
 	p := newPost(t, true, func(c *Config) { c.Domain, c.Resolver, c.TrustedRelays = "workers.example", dns{}, relays })
-	carol, _ := storetest.Caller(t, p.store, "Acme", "carol@example.com", store.RoleMember)
-	admin, _ := storetest.Caller(t, p.store, "Acme", "admin@example.com", store.RoleAdmin)
-	dave, _ := storetest.Caller(t, p.store, "Rival", "dave@example.com", store.RoleMember)
+	carol, _ := storetest.Caller(t, p.store, "Acme", "carol@example.com", people.RoleMember)
+	admin, _ := storetest.Caller(t, p.store, "Acme", "admin@example.com", people.RoleAdmin)
+	dave, _ := storetest.Caller(t, p.store, "Rival", "dave@example.com", people.RoleMember)
 	to := []string{WorkerAddress(p.worker.ID, "workers.example")}
 	for name, tt := range map[string]struct {
-		who    store.Identity
+		who    people.Identity
 		peer   string // 198.51.100.9 if empty
 		from   string // envelope
 		fields []string
@@ -281,7 +282,8 @@ func TestReleaseKeepsTheProof(t *testing.T) {
 	e, v := p.delivered("192.0.2.7", "new@example.com", p.signed(d, letter("Hello", "From: new@example.com"), "example.com"))
 	is.True(v.Authenticated)
 	is.Equal(e.Status, store.EmailHeld)
-	_, _, err := p.store.People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "x", Email: "new@example.com", OrganizationName: "Acme", Role: store.RoleMember})
+	_, _, err := p.store.People.CreateKey(t.Context(), people.Operator(), people.NewKey{Name: "x",
+		Email: "new@example.com", OrganizationName: "Acme", Role: people.RoleMember})
 	is.NoErr(err)
 	e, err = p.Release(t.Context(), p.owner.Caller, e.ID)
 	is.NoErr(err)

@@ -11,6 +11,7 @@ import (
 	"journeyman/runner/workspace"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // This file accepts instructions. It puts the files of an instruction into the workspace, commits
@@ -120,7 +121,7 @@ func (r *Runner) AcceptEmails(ctx context.Context, emails []store.NewEmail, file
 
 // ReleaseEmail commits the turn of a mail that was held or ignored. Only an Owner or
 // Admin may release mail. It calls instruct as AcceptEmails does.
-func (r *Runner) ReleaseEmail(ctx context.Context, c store.Caller, id string, turn *store.NewTurn,
+func (r *Runner) ReleaseEmail(ctx context.Context, c people.Caller, id string, turn *store.NewTurn,
 	files []store.File, instruct func()) (e store.Email, err error) {
 	err = r.accept(ctx, []*store.NewTurn{turn}, files, func() ([]bool, error) {
 		instruct()
@@ -134,7 +135,7 @@ func (r *Runner) ReleaseEmail(ctx context.Context, c store.Caller, id string, tu
 }
 
 // RunSchedule commits a turn of a schedule now, for the caller.
-func (r *Runner) RunSchedule(ctx context.Context, c store.Caller, workerID, id string, key db.IdempotencyKey,
+func (r *Runner) RunSchedule(ctx context.Context, c people.Caller, workerID, id string, key db.IdempotencyKey,
 	requestID string) (store.Accepted, error) {
 	a, err := r.cfg.Store.RunSchedule(ctx, c, workerID, id, key)
 	if err == nil {
@@ -292,7 +293,7 @@ func withoutPath(err error) error {
 // acceptedEmail calls accepted for the turn of a mail. It sets only the turn's logged fields.
 func (r *Runner) acceptedEmail(e store.Email) {
 	turn := store.Turn{ID: e.TurnID, TaskID: e.TaskID, WorkerID: e.WorkerID, OrganizationID: e.OrgID,
-		TriggeredBy: store.TriggerEmail, Budget: store.BudgetStandard, Status: store.Pending}
+		TriggeredBy: people.TriggerEmail, Budget: store.BudgetStandard, Status: store.Pending}
 	if e.Claimed {
 		turn.Status = store.Running
 	}

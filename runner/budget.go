@@ -145,7 +145,9 @@ func (r *Runner) creditsLeft(e *execution) int64 {
 // reserve waits: those calls usually cost less than they have reserved.
 func (r *Runner) reserve(ctx context.Context, organizationID string, x budget.Expense) (budget.Allowance, error) {
 	return r.hold(ctx, organizationID, x, balance{
-		left: func(ctx context.Context) (int64, bool, error) { return r.cfg.Store.People.Allowance(ctx, organizationID) },
+		left: func(ctx context.Context) (int64, bool, error) {
+			return r.cfg.Store.People.Allowance(ctx, organizationID)
+		},
 		hold: func(ctx context.Context, h store.Reservation) (bool, error) {
 			return r.cfg.Store.ReserveFromCap(ctx, organizationID, h)
 		}})

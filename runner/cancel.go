@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // errAborted is the cause of the context of a cancelled turn.
@@ -13,7 +14,7 @@ var errAborted = errors.New("the task was cancelled")
 
 // AbortTask cancels the unfinished turns of a task, and waits until the running turn has stopped.
 // It returns the task. The output of the turns so far is kept.
-func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (store.Task, error) {
+func (r *Runner) AbortTask(ctx context.Context, c people.Caller, id string) (store.Task, error) {
 	before, _, err := r.cfg.Store.Task(ctx, c, id)
 	if err != nil || before.Unfinished == 0 {
 		return before, err
@@ -23,8 +24,8 @@ func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (stor
 
 // abort stops the turns that write has cancelled in the store, and returns the task. write is AbortTask
 // or ArchiveTask of the store.
-func (r *Runner) abort(ctx context.Context, c store.Caller, id string,
-	write func(context.Context, store.Caller, string) (store.Task, []string, error)) (store.Task, error) {
+func (r *Runner) abort(ctx context.Context, c people.Caller, id string,
+	write func(context.Context, people.Caller, string) (store.Task, []string, error)) (store.Task, error) {
 	before, turns, err := r.cfg.Store.TaskTurns(ctx, c, id)
 	if err != nil {
 		return before, err

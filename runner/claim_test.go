@@ -16,6 +16,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -199,8 +200,8 @@ func TestStrangersLeaveSlotsToMembers(t *testing.T) {
 	f := newFixture(t, withModel(m), func(c *runner.Config) { c.Concurrency = 8 })
 	var slow []store.Turn
 	for range 20 {
-		slow = append(slow, f.acceptTurn(store.NewTurn{Caller: store.Caller{OrganizationID: f.owner.OrganizationID,
-			Trigger: store.TriggerEmail}, WorkerID: f.worker.ID, Input: "slowly", Budget: store.BudgetStandard}))
+		slow = append(slow, f.acceptTurn(store.NewTurn{Caller: people.Caller{OrganizationID: f.owner.OrganizationID,
+			Trigger: people.TriggerEmail}, WorkerID: f.worker.ID, Input: "slowly", Budget: store.BudgetStandard}))
 	}
 	storetest.Eventually(t, "strangers' turns to run", func() bool { return strangers.Load() == 2 })
 	for range 20 { // more than the other slots

@@ -18,6 +18,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -171,12 +172,12 @@ func TestProviderReach(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			st := storetest.Open(t, store.Options{})
-			first, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
-			later, _ := storetest.Caller(t, st, "Other", "eve@other.test", store.RoleOwner)
+			first, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", people.RoleOwner)
+			later, _ := storetest.Caller(t, st, "Other", "eve@other.test", people.RoleOwner)
 			f := fixtureOn(t, st)
 			tt.n.Name = "p"
 			for _, c := range []struct {
-				caller store.Caller
+				caller people.Caller
 				says   string
 			}{{first.Caller, tt.first}, {later.Caller, tt.refused}} {
 				_, err := f.AddProvider(t.Context(), c.caller, tt.n)
@@ -200,8 +201,8 @@ func TestProviderGuard(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	st := storetest.Open(t, store.Options{})
-	storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
-	later, _ := storetest.Caller(t, st, "Other", "eve@other.test", store.RoleOwner)
+	storetest.Caller(t, st, "Acme", "ann@acme.test", people.RoleOwner)
+	later, _ := storetest.Caller(t, st, "Other", "eve@other.test", people.RoleOwner)
 	f := fixtureOn(t, st, withCatalogue(nil))
 	p := newConnectable(t, "box", connectedKey)
 	_, err := f.AddProvider(t.Context(), later.Caller, store.NewProvider{Name: "p", Kind: store.KindCompatible,
@@ -219,12 +220,12 @@ func TestOrganizationsApart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t, withCatalogue(map[string]string{"OPENAI_API_KEY": "sk-server"}), func(c *runner.Config) { c.Dialer.AllowPrivate = true })
-	other, _ := storetest.Caller(t, f.store, "Other", "eve@other.test", store.RoleOwner)
+	other, _ := storetest.Caller(t, f.store, "Other", "eve@other.test", people.RoleOwner)
 	good, bad := newConnectable(t, "good", connectedKey), newConnectable(t, "bad", "another-key-0123456789")
 	f.connect("box", bad.URL+"/v1", connectedKey) // box has the wrong key here
 	_, err := f.AddProvider(f.ctx(), other.Caller, store.NewProvider{Name: "box", Kind: store.KindCompatible, BaseURL: good.URL + "/v1", Key: connectedKey})
 	is.NoErr(err)
-	for _, c := range []store.Caller{f.owner, other.Caller} {
+	for _, c := range []people.Caller{f.owner, other.Caller} {
 		is.NoErr(f.store.SetDefaultModels(f.ctx(), c, "", "box:m"))
 	}
 	w, _, err := f.store.CreateWorker(f.ctx(), other.Caller, store.NewWorker{Title: "Theirs"}, db.IdempotencyKey{})
@@ -236,7 +237,7 @@ func TestOrganizationsApart(t *testing.T) {
 
 	// Names of the server's environment still work, and no organization can use another's provider.
 	is.NoErr(f.CheckModel(f.ctx(), other.OrganizationID, "openai:x"))
-	third, _ := storetest.Caller(t, f.store, "Third", "tia@third.test", store.RoleOwner)
+	third, _ := storetest.Caller(t, f.store, "Third", "tia@third.test", people.RoleOwner)
 	is.True(f.CheckModel(f.ctx(), third.OrganizationID, "box:m") != nil)
 }
 

@@ -14,6 +14,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/gate"
+	"journeyman/store/people"
 )
 
 // A Description is the definition of a worker that the model wrote.
@@ -37,7 +38,7 @@ const describeTokens = 24_000
 // DescribeWorker asks the default model to write a worker's instructions, title and summary from a
 // description. The result respects the length limits of those fields. The cost is charged to the
 // caller's organization.
-func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, description string) (Description, error) {
+func (r *Runner) DescribeWorker(ctx context.Context, c people.Caller, description string) (Description, error) {
 	ctx, cancel := context.WithTimeout(ctx, wrapUpTime)
 	defer cancel()
 	ask := model.Message{Role: model.RoleUser, Parts: []model.Part{{Type: model.PartText, Text: description}}}
@@ -60,7 +61,7 @@ func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, description
 }
 
 // describeWith asks one model to write the description.
-func (r *Runner) describeWith(ctx context.Context, m pricedModel, c store.Caller, req model.Request) (
+func (r *Runner) describeWith(ctx context.Context, m pricedModel, c people.Caller, req model.Request) (
 	Description, error) {
 	input := prompt.EstimateRequest(req)
 	a, err := r.reserve(ctx, c.OrganizationID, budget.Expense{Price: m.price, Left: math.MaxInt64, Input: input,
@@ -70,7 +71,7 @@ func (r *Runner) describeWith(ctx context.Context, m pricedModel, c store.Caller
 	}
 	defer a.Reserved.Settle()
 	if a.Limit != "" {
-		return Description{}, store.CapReached()
+		return Description{}, people.CapReached()
 	}
 	req.MaxTokens = a.MaxTokens
 	// No turn has these costs, so the organization is charged directly, even for a failed call.

@@ -17,6 +17,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -75,7 +76,7 @@ func TestEnvelopeOnTheWire(t *testing.T) {
 	now := func() time.Time { return time.Date(2026, 11, 22, 22, 30, 0, 0, time.UTC) }
 	st := storetest.Open(t, store.Options{Now: now, Timezone: time.FixedZone("Asia/Tokyo", 9*3600)})
 	f := fixtureOn(t, st, withModel(p.openModel(t, "openai:m")))
-	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
+	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", people.RoleOwner)
 	f.owner = who.Caller
 	f.worker = f.newWorker(store.NewWorker{Title: "Scribe"})
 	f.start()
@@ -93,9 +94,9 @@ func TestEnvelopeOnTheWire(t *testing.T) {
 	}
 	ask := store.NewTurn{WorkerID: f.worker.ID, Input: "Go", Budget: store.BudgetLow}
 	ask.Caller = f.owner
-	ask.Caller.Trigger = store.TriggerAPI
+	ask.Caller.Trigger = people.TriggerAPI
 	hears(f.acceptTurn(ask), "Channel: a program, over the API", "Budget: low, at most 10 credits, 10 steps, 5 minutes of work", "Workspace: empty")
-	ask.Caller.Trigger, ask.Budget = store.TriggerUI, store.BudgetUnlimited
+	ask.Caller.Trigger, ask.Budget = people.TriggerUI, store.BudgetUnlimited
 	hears(f.acceptTurn(ask), "Channel: web page of this service", "Budget: unlimited, at most 1 day of work")
 
 	a, err := f.Accept(t.Context(), runner.Instruction{NewTurn: ask, Files: []store.File{f.kept("menu.txt", "Soup")}})

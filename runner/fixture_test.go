@@ -25,6 +25,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -34,7 +35,7 @@ type fixture struct {
 	t      testing.TB
 	cfg    runner.Config
 	store  *store.Store
-	owner  store.Caller
+	owner  people.Caller
 	worker store.Worker
 }
 
@@ -78,7 +79,7 @@ func startedOn(t testing.TB, st *store.Store, setups ...setup) *fixture {
 // found creates the organization and its worker.
 func (f *fixture) found() {
 	f.t.Helper()
-	who, _ := storetest.Caller(f.t, f.store, "Acme", "ann@acme.test", store.RoleOwner)
+	who, _ := storetest.Caller(f.t, f.store, "Acme", "ann@acme.test", people.RoleOwner)
 	f.owner = who.Caller
 	f.owner.Trigger = "api"
 	f.worker = f.newWorker(store.NewWorker{Title: "Scribe", Instructions: "Help."})

@@ -25,6 +25,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 )
 
 // An attempt is one tool call that a hostile mail requests. works is a part of the result that a
@@ -127,8 +128,8 @@ func newTown(t *testing.T) *town {
 }
 
 // stranger returns a caller who is not a member of the organization.
-func (f *fixture) stranger() store.Caller {
-	return store.Caller{OrganizationID: f.owner.OrganizationID, Trigger: store.TriggerEmail}
+func (f *fixture) stranger() people.Caller {
+	return people.Caller{OrganizationID: f.owner.OrganizationID, Trigger: people.TriggerEmail}
 }
 
 func (f *fixture) kept(name, content string) store.File {
@@ -139,7 +140,7 @@ func (f *fixture) kept(name, content string) store.File {
 }
 
 // letter runs a turn for a mail of c. The model makes every call that the mail requests.
-func (w *town) letter(c store.Caller, list []attempt) store.Turn {
+func (w *town) letter(c people.Caller, list []attempt) store.Turn {
 	w.t.Helper()
 	var lines []string
 	for _, a := range list {
@@ -268,14 +269,14 @@ func TestFilesOfAStranger(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	w := newTown(t)
-	say := func(c store.Caller, task string, lines ...string) (store.Turn, string) {
+	say := func(c people.Caller, task string, lines ...string) (store.Turn, string) {
 		turn := w.wait(w.acceptTurn(store.NewTurn{Caller: c, WorkerID: w.worker.ID, TaskID: task, Input: script(lines...), Budget: store.BudgetStandard}))
 		is.Equal(turn.Status, store.Completed)
 		return turn, turn.OutputText
 	}
 	left, _ := say(w.stranger(), "", `tool write_file {"path": "README.md", "content": "LEFT for all"}`, `tool write_file {"path": "tasks/x/a.md", "content": "LEFT"}`,
 		`tool publish_file {"path": "README.md"}`, "say {{last}}")
-	for _, c := range []store.Caller{w.stranger(), w.owner} {
+	for _, c := range []people.Caller{w.stranger(), w.owner} {
 		_, found := say(c, "", `tool search_files {"pattern": "LEFT"}`, "say {{last}}")
 		is.True(!strings.Contains(found, "README.md"))
 	}

@@ -14,6 +14,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -23,7 +24,7 @@ func TestChoices(t *testing.T) {
 	prices, err := model.LoadPrices("")
 	is.NoErr(err)
 	st := storetest.Open(t, store.Options{})
-	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
+	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", people.RoleOwner)
 	cfg := runner.Config{Store: st, Model: offline.New(), Prices: prices, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool()))}
 	v, err := runner.New(cfg).ModelChoices(t.Context(), who.OrganizationID)
 	is.NoErr(err)

@@ -9,6 +9,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A Draft contains the fields of a worker that a user has entered.
@@ -19,7 +20,7 @@ type Draft struct {
 
 // CheckWorker adds to wrong the fields of a draft that exceed their limits, or that name unknown
 // models or tools. It skips tools that the worker has already named, because their server may be down.
-func (r *Runner) CheckWorker(ctx context.Context, c store.Caller, wrong *db.Fields, d Draft,
+func (r *Runner) CheckWorker(ctx context.Context, c people.Caller, wrong *db.Fields, d Draft,
 	before store.WorkerSettings) {
 	d.Check(wrong)
 	if d.OutputSchema != nil && *d.OutputSchema != nil {
@@ -62,7 +63,7 @@ func newlyNamed(s, before store.WorkerSettings) store.WorkerSettings {
 
 // CreateWorker creates a worker from a draft that CheckWorker has accepted. For a repeated request,
 // it returns the worker of the first request, and replayed is true.
-func (r *Runner) CreateWorker(ctx context.Context, c store.Caller, d Draft, key db.IdempotencyKey) (
+func (r *Runner) CreateWorker(ctx context.Context, c people.Caller, d Draft, key db.IdempotencyKey) (
 	w store.Worker, replayed bool, err error) {
 	n, leave, err := r.describeDraft(ctx, c, d, key)
 	if err != nil {
@@ -74,7 +75,7 @@ func (r *Runner) CreateWorker(ctx context.Context, c store.Caller, d Draft, key 
 
 // RestoreVersion creates a new version of a worker with the content of version v. It returns an
 // error if the model of v does not exist any more.
-func (r *Runner) RestoreVersion(ctx context.Context, c store.Caller, id string, v store.WorkerVersion,
+func (r *Runner) RestoreVersion(ctx context.Context, c people.Caller, id string, v store.WorkerVersion,
 	revisions []string, key db.IdempotencyKey) (w store.Worker, replayed bool, err error) {
 	// Do not look up the tools again, because their server may be down for a while.
 	if v.Settings.Model != "" {
@@ -88,7 +89,7 @@ func (r *Runner) RestoreVersion(ctx context.Context, c store.Caller, id string, 
 // describeDraft asks the model to write the missing fields of the draft, unless the request has
 // already created its worker. Equal requests wait until leave is called. Then they find the worker,
 // and the model is paid only once.
-func (r *Runner) describeDraft(ctx context.Context, c store.Caller, d Draft, key db.IdempotencyKey) (
+func (r *Runner) describeDraft(ctx context.Context, c people.Caller, d Draft, key db.IdempotencyKey) (
 	n store.NewWorker, leave func(), err error) {
 	n = d.New()
 	if strings.TrimSpace(d.Prompt) == "" || n.Instructions != "" && d.Summary != nil {

@@ -14,6 +14,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/gate"
+	"journeyman/store/people"
 )
 
 // ProviderAddress returns the API address of a kind of provider, or "" if the kind has no
@@ -24,7 +25,7 @@ func ProviderAddress(kind store.ProviderKind) string {
 
 // AddProvider connects a provider for the caller's organization. It returns an Invalid error if the
 // organization may not reach the address, and the errors of the store.
-func (r *Runner) AddProvider(ctx context.Context, c store.Caller, n store.NewProvider) (store.Provider, error) {
+func (r *Runner) AddProvider(ctx context.Context, c people.Caller, n store.NewProvider) (store.Provider, error) {
 	var f db.Fields
 	if n.Check(&f); len(f) == 0 {
 		models, err := r.modelsOf(ctx, c.OrganizationID)
@@ -42,9 +43,9 @@ func (r *Runner) AddProvider(ctx context.Context, c store.Caller, n store.NewPro
 
 // UpdateProvider changes a provider of the caller's organization. It returns the same errors as
 // AddProvider.
-func (r *Runner) UpdateProvider(ctx context.Context, c store.Caller, name string, patch store.ProviderPatch) (
+func (r *Runner) UpdateProvider(ctx context.Context, c people.Caller, name string, patch store.ProviderPatch) (
 	store.Provider, error) {
-	if err := c.Allow(store.ManageProviders); err != nil {
+	if err := c.Allow(people.ManageProviders); err != nil {
 		return store.Provider{}, err
 	}
 	models, err := r.modelsOf(ctx, c.OrganizationID)
@@ -104,8 +105,9 @@ const (
 // sees in a picture. It stores and returns the result. modelName is the model to ask; "" chooses one. If the organization has no
 // models of its own and the model answers, the model becomes the default. If ctx ends before the model
 // answers, TestProvider returns the error of ctx and stores no result.
-func (r *Runner) TestProvider(ctx context.Context, c store.Caller, name, modelName string) (store.ProviderTest, error) {
-	if err := c.Allow(store.ManageProviders); err != nil {
+func (r *Runner) TestProvider(ctx context.Context, c people.Caller, name, modelName string) (store.ProviderTest,
+	error) {
+	if err := c.Allow(people.ManageProviders); err != nil {
 		return store.ProviderTest{}, err
 	}
 	// Each test costs tokens and a connection, so an organization makes one at a time.
@@ -128,7 +130,7 @@ func (r *Runner) TestProvider(ctx context.Context, c store.Caller, name, modelNa
 	// The test has a result and perhaps a cost, so record them even if maintenance has begun.
 	ctx = gate.DuringMaintenance(context.WithoutCancel(ctx))
 	if used != (store.Usage{}) {
-		c.Trigger = cmp.Or(c.Trigger, store.TriggerAPI) // an operator has none
+		c.Trigger = cmp.Or(c.Trigger, people.TriggerAPI) // an operator has none
 		if err := r.cfg.Store.MeterCaller(ctx, c, used); err != nil {
 			return t, fmt.Errorf("meter test: %w", err)
 		}

@@ -6,11 +6,12 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // ArchiveTask archives a task. It cancels the unfinished turns, and waits until the running turn has
 // stopped. But a running turn goes on if its client waits for the result.
-func (r *Runner) ArchiveTask(ctx context.Context, c store.Caller, id string) error {
+func (r *Runner) ArchiveTask(ctx context.Context, c people.Caller, id string) error {
 	_, turns, err := r.cfg.Store.TaskTurns(ctx, c, id)
 	if err != nil {
 		return err
@@ -21,7 +22,7 @@ func (r *Runner) ArchiveTask(ctx context.Context, c store.Caller, id string) err
 			return err
 		}
 	}
-	_, err = r.abort(ctx, c, id, func(ctx context.Context, c store.Caller, id string) (store.Task, []string, error) {
+	_, err = r.abort(ctx, c, id, func(ctx context.Context, c people.Caller, id string) (store.Task, []string, error) {
 		return r.cfg.Store.ArchiveTask(ctx, c, id, "")
 	})
 	return err
@@ -37,7 +38,7 @@ func (r *Runner) executing(turnID string) bool {
 // DeleteWorker deletes a worker. It cancels the unfinished turns of the worker's tasks, and waits until
 // the running turns have stopped. If ctx ends before that, the worker is deleted all the same, and its
 // turns end without it: see Store.DeleteWorker.
-func (r *Runner) DeleteWorker(ctx context.Context, c store.Caller, id string) error {
+func (r *Runner) DeleteWorker(ctx context.Context, c people.Caller, id string) error {
 	if err := r.cfg.Store.DeleteWorker(ctx, c, id); err != nil {
 		return err
 	}

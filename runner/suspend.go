@@ -11,6 +11,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 const (
@@ -105,7 +106,7 @@ func (r *Runner) suspend(e *execution, write func(ctx context.Context) (bool, er
 // DecideApproval approves or denies a tool call or answers a question, and notifies the watchers of
 // the turn. It returns an error if the caller may not decide. After the last decision the turn
 // continues. Store.Approvals lists the pending decisions.
-func (r *Runner) DecideApproval(ctx context.Context, c store.Caller, taskID, id string, d store.Decision) (
+func (r *Runner) DecideApproval(ctx context.Context, c people.Caller, taskID, id string, d store.Decision) (
 	store.Approval, error) {
 	a, err := r.cfg.Store.DecideApproval(ctx, c, taskID, id, d)
 	if err != nil {

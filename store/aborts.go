@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // AbortTask cancels the turns of a task that have not ended, and the turns of other tasks
 // that they have started. Turns that no runner has end at once. running holds the ids of the
 // turns that a runner has: the runner must stop them. When such a turn ends, the cancelled
 // turns behind it end in the same transaction.
-func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, running []string, err error) {
+func (s *Store) AbortTask(ctx context.Context, c people.Caller, id string) (task Task, running []string, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		return s.ending(tx, func(tx db.Tx) error {
 			task, running, err = s.abortTask(ctx, tx, c, id)
@@ -23,7 +24,8 @@ func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, 
 	return task, running, err
 }
 
-func (s *Store) abortTask(ctx context.Context, tx db.Tx, c Caller, id string) (task Task, running []string, err error) {
+func (s *Store) abortTask(ctx context.Context, tx db.Tx, c people.Caller, id string) (task Task, running []string,
+	err error) {
 	if task, _, err = visibleTask(ctx, tx, c, id); err != nil {
 		return task, nil, err
 	}

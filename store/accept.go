@@ -51,7 +51,7 @@ func (s *Store) acceptTurn(ctx context.Context, tx db.Tx, n NewTurn) (Accepted, 
 	if err := s.Gate.RoomIn(ctx); err != nil {
 		return Accepted{}, err
 	}
-	full := s.waiting.full(n.Caller.OrganizationID, n.Caller.stranger())
+	full := s.waiting.full(n.Caller.OrganizationID, n.Caller.Stranger())
 	if full != nil && n.TaskID == "" && !n.Continue {
 		return Accepted{}, full
 	}
@@ -67,7 +67,7 @@ func (s *Store) acceptTurn(ctx context.Context, tx db.Tx, n NewTurn) (Accepted, 
 	if full != nil {
 		return Accepted{}, full
 	}
-	if err := s.People.checkSpending(ctx, tx, w.OrganizationID, w.creditCap); err != nil {
+	if err := s.People.CheckSpending(ctx, tx, w.OrganizationID, w.creditCap); err != nil {
 		return Accepted{}, err
 	}
 	if err := s.DiskOf(w.OrganizationID).Fits(int64(len(n.Input))); err != nil {
@@ -149,7 +149,7 @@ func (s *Store) insertTurn(ctx context.Context, tx db.Tx, n NewTurn, task Task, 
 	now int64) (t Turn, err error) {
 	t = Turn{ID: cmp.Or(n.TurnID, s.NewTurnID()), taskNum: task.num, TaskID: task.ID, Seq: task.TurnCount,
 		OrganizationID: w.OrganizationID, WorkerID: w.ID, WorkerVersion: w.Version,
-		CreatedByUserID: n.Caller.UserID, KeyID: n.Caller.KeyID, OwnFolder: task.OwnFolder || n.Caller.stranger(),
+		CreatedByUserID: n.Caller.UserID, KeyID: n.Caller.KeyID, OwnFolder: task.OwnFolder || n.Caller.Stranger(),
 		TriggeredBy: n.Caller.Trigger, Input: n.Input, Budget: n.Budget,
 		Status: Pending, Ready: task.Unfinished == 0, CreatedAt: db.FromMillis(now)}
 	var started any
@@ -196,5 +196,5 @@ func (s *Store) TargetFolder(ctx context.Context, n *NewTurn) (Folder, error) {
 		// insertTask chooses the id and the folder in the same way.
 		task.ID, task.OwnFolder = cmp.Or(n.TaskID, n.NewTaskID), n.ownFolder(w)
 	}
-	return Turn{WorkerID: w.ID, TaskID: task.ID, OwnFolder: task.OwnFolder || n.Caller.stranger()}.Folder(), nil
+	return Turn{WorkerID: w.ID, TaskID: task.ID, OwnFolder: task.OwnFolder || n.Caller.Stranger()}.Folder(), nil
 }

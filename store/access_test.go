@@ -7,6 +7,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // TestAccess requests a record of every kind as a caller of every kind. The error kind 0 means that
@@ -19,15 +20,15 @@ func TestAccess(t *testing.T) {
 		forbidden = db.Forbidden
 		notFound  = db.NotFound
 	)
-	people := map[string]store.Identity{
-		"creator":  f.caller("Acme", "carl@acme.test", store.RoleMember),
-		"invited":  f.caller("Acme", "ivy@acme.test", store.RoleMember),
-		"member":   f.caller("Acme", "mo@acme.test", store.RoleMember),
-		"admin":    f.caller("Acme", "ada@acme.test", store.RoleAdmin),
+	callers := map[string]people.Identity{
+		"creator":  f.caller("Acme", "carl@acme.test", people.RoleMember),
+		"invited":  f.caller("Acme", "ivy@acme.test", people.RoleMember),
+		"member":   f.caller("Acme", "mo@acme.test", people.RoleMember),
+		"admin":    f.caller("Acme", "ada@acme.test", people.RoleAdmin),
 		"owner":    f.owner,
-		"stranger": f.caller("Globex", "sam@globex.test", store.RoleOwner),
+		"stranger": f.caller("Globex", "sam@globex.test", people.RoleOwner),
 	}
-	creator := people["creator"]
+	creator := callers["creator"]
 	for name, tt := range map[string]struct {
 		visibility store.Visibility
 		deleted    bool
@@ -56,14 +57,14 @@ func TestAccess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			w := f.newWorker(creator, store.NewWorker{Visibility: tt.visibility})
-			_, err := f.AddWorkerMember(t.Context(), creator.Caller, w.ID, people["invited"].UserID)
+			_, err := f.AddWorkerMember(t.Context(), creator.Caller, w.ID, callers["invited"].UserID)
 			is.NoErr(err)
 			turn := f.accept(store.NewTurn{Caller: creator.Caller, WorkerID: w.ID, TaskID: tt.taskID, Input: "Go", Budget: store.BudgetLow,
 				Attachments: []store.File{{Path: "a.txt", SHA256: sha("a")}}})
 			if tt.deleted {
 				is.NoErr(f.DeleteWorker(t.Context(), creator.Caller, w.ID))
 			}
-			for who, person := range people {
+			for who, person := range callers {
 				c := person.Caller
 				check := func(what string, want map[string]db.Kind, err error) {
 					t.Helper()
@@ -97,14 +98,14 @@ func TestAccess(t *testing.T) {
 				check("change the worker", tt.own, err)
 				_, err = f.WorkerMembers(t.Context(), c, w.ID)
 				check("list members", tt.own, err)
-				_, err = f.WorkerMember(t.Context(), c, w.ID, people["invited"].UserID)
+				_, err = f.WorkerMember(t.Context(), c, w.ID, callers["invited"].UserID)
 				check("read a member", tt.own, err)
-				_, err = f.AddWorkerMember(t.Context(), c, w.ID, people["invited"].UserID)
+				_, err = f.AddWorkerMember(t.Context(), c, w.ID, callers["invited"].UserID)
 				check("invite", tt.own, err)
 				_, err = f.RemoveWorkerMember(t.Context(), c, w.ID, "usr_none")
 				check("uninvite", tt.own, err)
 			}
-			_, err = f.UpdateWorker(t.Context(), store.Caller{}, w.ID, store.WorkerPatch{})
+			_, err = f.UpdateWorker(t.Context(), people.Caller{}, w.ID, store.WorkerPatch{})
 			is.True(db.IsKind(err, forbidden)) // without any caller
 		})
 	}
@@ -114,7 +115,7 @@ func TestOnlyTheCreatorArchivesAndDeletes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
+	admin := f.caller("Acme", "ada@acme.test", people.RoleAdmin)
 	turn := f.accept(f.turn())
 	is.True(db.IsKind(errOf(f.ArchiveTask(t.Context(), admin.Caller, turn.TaskID, "")), db.Forbidden))
 	is.True(db.IsKind(f.DeleteWorker(t.Context(), admin.Caller, f.worker.ID), db.Forbidden))
@@ -129,9 +130,9 @@ func TestListsShowWhatMayBeSeen(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	invited := f.caller("Acme", "ivy@acme.test", store.RoleMember)
-	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
-	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	invited := f.caller("Acme", "ivy@acme.test", people.RoleMember)
+	member := f.caller("Acme", "mo@acme.test", people.RoleMember)
+	stranger := f.caller("Globex", "sam@globex.test", people.RoleOwner)
 	secret := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
 	is.NoErr(errOf(f.AddWorkerMember(t.Context(), f.owner.Caller, secret.ID, invited.UserID)))
 	f.accept(f.turn())
@@ -139,7 +140,7 @@ func TestListsShowWhatMayBeSeen(t *testing.T) {
 	hidden.WorkerID = secret.ID
 	f.accept(hidden)
 	for _, tt := range []struct {
-		who  store.Identity
+		who  people.Identity
 		want int
 	}{{f.owner, 2}, {invited, 2}, {member, 1}, {stranger, 0}} {
 		workers, next, err := f.Workers(t.Context(), tt.who.Caller, store.WorkerQuery{Limit: 10})
@@ -163,12 +164,12 @@ func TestMembersAreOfTheOrganization(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	stranger := f.caller("Globex", "sam@globex.test", people.RoleOwner)
 	_, err := f.AddWorkerMember(t.Context(), f.owner.Caller, f.worker.ID, stranger.UserID)
 	is.True(db.IsKind(err, db.NotFound))
 	_, err = f.WorkerMember(t.Context(), f.owner.Caller, f.worker.ID, stranger.UserID)
 	is.True(db.IsKind(err, db.NotFound))
-	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	first, err := f.AddWorkerMember(t.Context(), f.owner.Caller, f.worker.ID, mo.UserID)
 	is.NoErr(err)
 	f.clock.advance(1e9)

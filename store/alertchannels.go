@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // The limits of alerts.
@@ -102,8 +103,8 @@ func scanAlertChannel(row db.Scanner) (a AlertChannel, err error) {
 
 // AlertChannels returns the channels of the caller's organization, oldest first, each with its
 // newest message. It returns Forbidden for a Member.
-func (s *Store) AlertChannels(ctx context.Context, c Caller) ([]AlertChannel, error) {
-	if err := c.Allow(ManageAlerts); err != nil {
+func (s *Store) AlertChannels(ctx context.Context, c people.Caller) ([]AlertChannel, error) {
+	if err := c.Allow(people.ManageAlerts); err != nil {
 		return nil, err
 	}
 	list, err := db.All(ctx, s.db, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
@@ -127,8 +128,8 @@ func (s *Store) AlertChannels(ctx context.Context, c Caller) ([]AlertChannel, er
 
 // readAlertChannel returns a channel of the caller's organization, for a change that the caller
 // must still be permitted to make.
-func readAlertChannel(ctx context.Context, tx db.Tx, c Caller, id string) (a AlertChannel, err error) {
-	if err := allowNow(ctx, tx, &c, ManageAlerts); err != nil {
+func readAlertChannel(ctx context.Context, tx db.Tx, c people.Caller, id string) (a AlertChannel, err error) {
+	if err := people.AllowNow(ctx, tx, &c, people.ManageAlerts); err != nil {
 		return a, err
 	}
 	a, err = db.One(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
@@ -138,13 +139,13 @@ func readAlertChannel(ctx context.Context, tx db.Tx, c Caller, id string) (a Ale
 
 // AddAlertChannel creates a channel. It returns Forbidden for a Member, Invalid if the user is
 // not a member of the organization, and a Conflict if there are MaxAlertChannels already.
-func (s *Store) AddAlertChannel(ctx context.Context, c Caller, n NewAlertChannel) (a AlertChannel, err error) {
+func (s *Store) AddAlertChannel(ctx context.Context, c people.Caller, n NewAlertChannel) (a AlertChannel, err error) {
 	var f db.Fields
 	if n.check(&f); f.Err() != nil {
 		return a, f.Err()
 	}
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if err := allowNow(ctx, tx, &c, ManageAlerts); err != nil {
+		if err := people.AllowNow(ctx, tx, &c, people.ManageAlerts); err != nil {
 			return err
 		}
 		count, err := db.One(ctx, tx, db.ScanInt, `SELECT count(*) FROM alert_channels WHERE organization_id = ?`,
@@ -177,7 +178,7 @@ func (s *Store) AddAlertChannel(ctx context.Context, c Caller, n NewAlertChannel
 	return a, err
 }
 
-func (s *Store) insertAlertChannel(tx db.Tx, c Caller, id, userID string, n NewAlertChannel) error {
+func (s *Store) insertAlertChannel(tx db.Tx, c people.Caller, id, userID string, n NewAlertChannel) error {
 	topics, err := json.Marshal(n.Topics)
 	if err != nil {
 		return err
@@ -202,19 +203,19 @@ func (s *Store) insertAlertChannel(tx db.Tx, c Caller, id, userID string, n NewA
 }
 
 // auditAlerts records a change of a channel. It names the host of a webhook, never its URL.
-func (s *Store) auditAlerts(tx db.Tx, c Caller, action string, a AlertChannel) error {
+func (s *Store) auditAlerts(tx db.Tx, c people.Caller, action string, a AlertChannel) error {
 	detail := map[string]any{"topics": a.Topics, "frequency": a.Frequency}
 	if a.UserID != "" {
 		detail["user"] = a.Email
 	} else {
 		detail["host"] = a.Host
 	}
-	return s.People.audit(tx, c, action, a.ID, detail)
+	return s.People.Audit(tx, c, action, a.ID, detail)
 }
 
 // PauseAlertChannel pauses a channel, or resumes it. A paused channel collects no alerts, and
 // drops those that it has not reported. It returns Forbidden for a Member.
-func (s *Store) PauseAlertChannel(ctx context.Context, c Caller, id string, paused bool) error {
+func (s *Store) PauseAlertChannel(ctx context.Context, c people.Caller, id string, paused bool) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		a, err := readAlertChannel(ctx, tx, c, id)
 		if err != nil || a.Paused == paused {
@@ -252,7 +253,7 @@ func discardAlerts(tx db.Tx, channelID, why string) error {
 
 // RemoveAlertChannel removes a channel and the alerts that it has not reported yet. It returns
 // Forbidden for a Member.
-func (s *Store) RemoveAlertChannel(ctx context.Context, c Caller, id string) error {
+func (s *Store) RemoveAlertChannel(ctx context.Context, c people.Caller, id string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		a, err := readAlertChannel(ctx, tx, c, id)
 		if err != nil {

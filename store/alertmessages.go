@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/visible"
 )
 
 // AlertMessage returns the newest message of a channel of the caller's organization. It
 // returns Forbidden for a Member, and NotFound if there is none.
-func (s *Store) AlertMessage(ctx context.Context, c Caller, channelID string) (AlertMessage, error) {
-	if err := c.Allow(ManageAlerts); err != nil {
+func (s *Store) AlertMessage(ctx context.Context, c people.Caller, channelID string) (AlertMessage, error) {
+	if err := c.Allow(people.ManageAlerts); err != nil {
 		return AlertMessage{}, err
 	}
 	m, err := s.lastAlertMessage(ctx, channelID)
@@ -248,7 +249,7 @@ func (s *Store) rescheduleAlerts(ctx context.Context, tx db.Tx, channelID string
 // TestAlertChannel makes a test message of a channel. The caller sends the message of a
 // webhook itself, within lease; the outbox sends a mail. TestAlertChannel returns Forbidden
 // for a Member.
-func (s *Store) TestAlertChannel(ctx context.Context, c Caller, id string,
+func (s *Store) TestAlertChannel(ctx context.Context, c people.Caller, id string,
 	lease time.Duration) (m AlertMessage, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		a, err := readAlertChannel(ctx, tx, c, id)

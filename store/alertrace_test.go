@@ -10,6 +10,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
 )
@@ -42,7 +43,8 @@ func TestAlertOfACapThatIsOvertaken(t *testing.T) {
 	})
 	set := make(chan error, 1)
 	go func() {
-		set <- f.People.UpdateOrganization(f.ctx(), f.owner.Caller, store.OrganizationSettings{Name: "Acme", MonthlyCreditCap: new(1.0)})
+		set <- f.People.UpdateOrganization(f.ctx(), f.owner.Caller, people.OrganizationSettings{Name: "Acme",
+			MonthlyCreditCap: new(1.0)})
 	}()
 	storetest.Eventually(t, "the cap", func() bool {
 		return f.count(`SELECT count(*) FROM organizations WHERE monthly_credit_cap IS NOT NULL`) > 0

@@ -7,6 +7,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/gate"
+	"journeyman/store/people"
 )
 
 // This file stores the alerts that channels have to report. Each row is written in the
@@ -79,8 +80,8 @@ func channelSees(ctx context.Context, tx db.Tx, a AlertChannel, workerID string)
 	if a.UserID == "" || workerID == "" {
 		return true, nil
 	}
-	c := Caller{OrganizationID: a.OrganizationID, UserID: a.UserID}
-	if err := roleNow(ctx, tx, &c); err != nil || c.Role == "" {
+	c := people.Caller{OrganizationID: a.OrganizationID, UserID: a.UserID}
+	if err := people.RoleNow(ctx, tx, &c); err != nil || c.Role == "" {
 		return false, err
 	}
 	w, err := db.One(ctx, tx, scanRunnable, selectRunnable, workerID)
@@ -157,7 +158,7 @@ func (s *Store) alertEnd(ctx context.Context, tx db.Tx, t Turn) error {
 
 // alertCap raises an alert if a change makes the spending of the month exceed capNear or capReached
 // of the cap.
-func (s *Store) alertCap(ctx context.Context, tx db.Tx, c CapChange) error {
+func (s *Store) alertCap(ctx context.Context, tx db.Tx, c people.CapChange) error {
 	passed := func(share float64) bool {
 		return share <= shareOf(c.Spent, c.Cap) && shareOf(c.SpentBefore, c.Before) < share
 	}

@@ -10,6 +10,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 )
 
 // fail runs a new task of a worker. The task fails.
@@ -168,11 +169,11 @@ func TestAlertsForMembers(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.startRunner("r")
-	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	_, err := f.AddAlertChannel(t.Context(), mo.Caller, store.NewAlertChannel{Email: "mo@acme.test",
 		Topics: store.AlertTopics(), Frequency: store.AlertNow})
 	is.True(db.IsKind(err, db.Forbidden)) // only Owners and Admins configure alerts
-	f.caller("Other", "eve@other.test", store.RoleOwner)
+	f.caller("Other", "eve@other.test", people.RoleOwner)
 	_, err = f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{Email: "eve@other.test",
 		Topics: store.AlertTopics(), Frequency: store.AlertNow})
 	is.True(db.IsKind(err, db.Invalid)) // only members get mails
@@ -263,7 +264,7 @@ func TestAlertChannelPausedAndRemoved(t *testing.T) {
 	f := newFixture(t)
 	f.startRunner("r")
 	a := f.hook(store.AlertNow)
-	other := f.caller("Other", "eve@other.test", store.RoleOwner)
+	other := f.caller("Other", "eve@other.test", people.RoleOwner)
 	is.True(db.IsKind(f.RemoveAlertChannel(t.Context(), other.Caller, a.ID), db.NotFound)) // not its channel
 	f.fail(f.worker)
 	is.NoErr(f.PauseAlertChannel(t.Context(), f.owner.Caller, a.ID, true))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // allowanceReason is the reason that the audit log and the pages show for a decision that an
@@ -17,12 +18,12 @@ const allowanceReason = "allowed for the rest of the task"
 // MayAllowRestOfTask reports whether a person may allow a tool for the rest of the turn's task, and
 // whether such an allowance applies to the turn. A person who allows a tool trusts the people in
 // the task, but cannot know what a later mail will ask for.
-func (t Turn) MayAllowRestOfTask() bool { return !t.Stranger() && t.TriggeredBy != TriggerEmail }
+func (t Turn) MayAllowRestOfTask() bool { return !t.Stranger() && t.TriggeredBy != people.TriggerEmail }
 
 // allowRestOfTask stores that the calls of a tool need no more decisions in a task. It also
 // approves the other waiting calls of that tool in the same step. Otherwise a person would be asked
 // about a call that they have just allowed.
-func (s *Store) allowRestOfTask(ctx context.Context, tx db.Tx, c Caller, task Task, a Approval) error {
+func (s *Store) allowRestOfTask(ctx context.Context, tx db.Tx, c people.Caller, task Task, a Approval) error {
 	if c.UserID == "" {
 		return db.Errorf(db.Forbidden, "only a member can allow a tool for the rest of a task")
 	}
@@ -45,7 +46,7 @@ func (s *Store) allowRestOfTask(ctx context.Context, tx db.Tx, c Caller, task Ta
 	waiting, err := db.All(ctx, tx, scanDescribed, `SELECT `+approvalColumns+`, s.parts, `+mayDecide("?1", "?2")+`
 		FROM approvals a`+joinApproval+joinStep+joinWorker+`
 		WHERE a.turn_num = ?3 AND a.step_seq = ?4 AND a.status = 'pending' AND a.kind = 'approval'
-		ORDER BY a.call_seq`, c.Role.may(DecideApprovals), c.UserID, a.turnNum, a.Step)
+		ORDER BY a.call_seq`, c.Role.May(people.DecideApprovals), c.UserID, a.turnNum, a.Step)
 	if err != nil {
 		return err
 	}
@@ -79,15 +80,15 @@ func (s *Store) approveAllowed(ctx context.Context, tx db.Tx, t Turn, step int64
 		return err
 	}
 	// An allowance ends with the rights of the person who has made it.
-	role, err := readRole(ctx, tx, t.OrganizationID, userID)
-	if err != nil || role == "" || userID != creatorID && !role.may(DecideApprovals) {
+	role, err := people.ReadRole(ctx, tx, t.OrganizationID, userID)
+	if err != nil || role == "" || userID != creatorID && !role.May(people.DecideApprovals) {
 		return err
 	}
 	a.turnNum, a.Step = t.Num, step
 	if err := s.setDecision(tx, a, Decision{Approved: true}, userID); err != nil {
 		return err
 	}
-	c := Caller{OrganizationID: t.OrganizationID, UserID: userID, Role: role}
+	c := people.Caller{OrganizationID: t.OrganizationID, UserID: userID, Role: role}
 	a.TurnID = t.ID
 	return s.auditDecision(tx, c, Task{ID: t.TaskID, OrganizationID: t.OrganizationID}, a,
 		Decision{Approved: true, Via: allowanceReason})

@@ -8,6 +8,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // sameTool returns a step whose calls all use one tool. The step asks for an approval of each given
@@ -59,7 +60,7 @@ func TestAllowanceForTheRestOfATask(t *testing.T) {
 	_, suspended, err = f.SuspendTurn(f.ctx(), again, 2, f.clock.now().Add(time.Hour))
 	is.NoErr(err)
 	is.True(suspended) // the allowance is for one tool only
-	entries, _, err := f.People.AuditLog(f.ctx(), f.owner.Caller, store.AuditQuery{Action: "approval.approve", Limit: 10})
+	entries, _, err := f.People.AuditLog(f.ctx(), f.owner.Caller, people.AuditQuery{Action: "approval.approve", Limit: 10})
 	is.NoErr(err)
 	is.Equal(len(entries), 4) // every approval has an entry
 }
@@ -75,11 +76,11 @@ func TestAllowanceAppliesToOneMember(t *testing.T) {
 	is.NoErr(err)
 	f.finish(f.claimOne("r"))
 	mailed := f.owner.Caller
-	mailed.Trigger = store.TriggerEmail
-	stranger := store.Caller{OrganizationID: f.owner.OrganizationID, Trigger: store.TriggerEmail}
+	mailed.Trigger = people.TriggerEmail
+	stranger := people.Caller{OrganizationID: f.owner.OrganizationID, Trigger: people.TriggerEmail}
 	for _, tt := range []struct {
 		name    string
-		caller  store.Caller
+		caller  people.Caller
 		changed bool // the worker
 		asks    bool
 	}{
@@ -107,7 +108,7 @@ func TestAllowanceAppliesToOneMember(t *testing.T) {
 			_, err := f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, later.Approvals[0].ID,
 				store.Decision{Approved: true, RestOfTask: true})
 			// A mail must approve each call separately.
-			is.Equal(db.IsKind(err, db.Conflict), tt.caller.Trigger == store.TriggerEmail)
+			is.Equal(db.IsKind(err, db.Conflict), tt.caller.Trigger == people.TriggerEmail)
 			is.NoErr(errOf(f.decide(again, later.Approvals[0].ID, true, "")))
 			again = f.claimOne("r")
 		} else {
@@ -122,7 +123,7 @@ func TestAllowanceEndsWithItsMaker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	admin := f.caller("Acme", "bea@acme.test", store.RoleAdmin)
+	admin := f.caller("Acme", "bea@acme.test", people.RoleAdmin)
 	c, st := suspended(f, 0)
 	_, err := f.DecideApproval(f.ctx(), admin.Caller, c.TaskID, st.Approvals[0].ID,
 		store.Decision{Approved: true, RestOfTask: true})

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // This file makes a message to a task the answer to the task's open question. Without that, the message
@@ -16,7 +17,7 @@ import (
 // openQuestion returns the question that a message of the caller answers: the only pending question of
 // the task, asked by a turn of the caller. ok is false for a second pending question, and for one to
 // somebody else. A call that waits for an approval does not count: no message decides on it.
-func openQuestion(ctx context.Context, q db.Querier, task Task, c Caller) (a Approval, ok bool, err error) {
+func openQuestion(ctx context.Context, q db.Querier, task Task, c people.Caller) (a Approval, ok bool, err error) {
 	list, err := db.All(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts,
 			u.created_by_user_num = coalesce((SELECT num FROM users WHERE id = ?1), 0)
 		FROM approvals a`+joinApproval+joinStep+`

@@ -8,6 +8,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // TestFormerMembersCannotDecide receives an answer by mail. Its author leaves the organization
@@ -19,10 +20,10 @@ func TestFormerMembersCannotDecide(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			f := newFixture(t)
-			member := f.caller("Acme", "mo@acme.test", store.RoleMember)
+			member := f.caller("Acme", "mo@acme.test", people.RoleMember)
 			n := f.turn()
 			n.Caller = member.Caller
-			n.Caller.Trigger = store.TriggerEmail
+			n.Caller.Trigger = people.TriggerEmail
 			turn := f.accept(n)
 			f.startRunner("r")
 			c := f.claim("r", 1)[0]
@@ -84,23 +85,27 @@ func TestQuestionsYieldToEarlierMessages(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		by      string // the author of the message that waits: "", "author" or "other"
-		trigger store.Trigger
+		trigger people.Trigger
 		calls   []int64
 		want    []store.ApprovalStatus
 	}{
-		"no message":               {"", "", []int64{0}, []store.ApprovalStatus{store.ApprovalPending}},
-		"a message":                {"author", store.TriggerAPI, []int64{0}, []store.ApprovalStatus{store.ApprovalCancelled}},
-		"a mail":                   {"author", store.TriggerEmail, []int64{0}, []store.ApprovalStatus{store.ApprovalCancelled}},
-		"a message on the page":    {"author", store.TriggerUI, []int64{0}, []store.ApprovalStatus{store.ApprovalCancelled}},
-		"a message of a colleague": {"other", store.TriggerAPI, []int64{0}, []store.ApprovalStatus{store.ApprovalPending}},
-		"a schedule":               {"author", store.TriggerSchedule, []int64{0}, []store.ApprovalStatus{store.ApprovalPending}},
-		"an approval as well":      {"author", store.TriggerAPI, []int64{0, 1}, []store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalPending}},
+		"no message": {"", "", []int64{0}, []store.ApprovalStatus{store.ApprovalPending}},
+		"a message": {"author", people.TriggerAPI, []int64{0},
+			[]store.ApprovalStatus{store.ApprovalCancelled}},
+		"a mail": {"author", people.TriggerEmail, []int64{0},
+			[]store.ApprovalStatus{store.ApprovalCancelled}},
+		"a message on the page":    {"author", people.TriggerUI, []int64{0}, []store.ApprovalStatus{store.ApprovalCancelled}},
+		"a message of a colleague": {"other", people.TriggerAPI, []int64{0}, []store.ApprovalStatus{store.ApprovalPending}},
+		"a schedule": {"author", people.TriggerSchedule, []int64{0},
+			[]store.ApprovalStatus{store.ApprovalPending}},
+		"an approval as well": {"author", people.TriggerAPI, []int64{0, 1},
+			[]store.ApprovalStatus{store.ApprovalCancelled, store.ApprovalPending}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			f := newFixture(t)
-			other := f.caller("Acme", "mo@acme.test", store.RoleAdmin)
+			other := f.caller("Acme", "mo@acme.test", people.RoleAdmin)
 			c := running(f)
 			if tt.by != "" {
 				n := f.turn()
@@ -187,7 +192,7 @@ func TestMailedAnswers(t *testing.T) {
 			is.NoErr(f.JournalStep(f.ctx(), c, st))
 			is.NoErr(errOf(f.SuspendTurn(f.ctx(), c, 1, f.clock.now().Add(time.Hour))))
 			caller := f.owner.Caller
-			caller.Trigger = store.TriggerEmail
+			caller.Trigger = people.TriggerEmail
 			id := map[string]string{"this": st.Approvals[0].ID, "earlier": earlier.ID, "unknown": db.NewID("apr",
 				f.clock.now())}[tt.names]
 			mail := store.NewEmail{Worker: store.Worker{ID: c.WorkerID, OrganizationID: c.OrganizationID}, MessageID: "answer@b.test",

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // An ApprovalQuery asks for a page of approvals.
@@ -22,7 +23,7 @@ func (q ApprovalQuery) scope() db.Scope { return db.ScopeOf("approvals", q.TaskI
 // Approvals returns approvals of tasks that the caller may see, newest first, and the
 // cursor of the next page, which is empty after the last. It lists all approvals of the
 // query's task, or without a TaskID the pending ones of every task.
-func (s *Store) Approvals(ctx context.Context, c Caller, q ApprovalQuery) ([]Approval, string, error) {
+func (s *Store) Approvals(ctx context.Context, c people.Caller, q ApprovalQuery) ([]Approval, string, error) {
 	var f db.Fields
 	if q.Check(&f); f.Err() != nil {
 		return nil, "", f.Err()
@@ -49,7 +50,7 @@ func (s *Store) Approvals(ctx context.Context, c Caller, q ApprovalQuery) ([]App
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?4))
 			AND (NOT ?8 OR `+mayDecide("?3", "?4")+`)
 		/* ORDER BY a.num DESC */ LIMIT ?7`,
-		key, before, c.Role.may(DecideApprovals), c.UserID, db.MaxScanned, c.Role.manages(), limit+1, q.Mine)
+		key, before, c.Role.May(people.DecideApprovals), c.UserID, db.MaxScanned, c.Role.Manages(), limit+1, q.Mine)
 	if err != nil {
 		return nil, "", err
 	}
@@ -63,12 +64,12 @@ const MaxPendingDecisions = 100
 // PendingDecisions returns the number of decisions and answers that wait for the caller, at most
 // MaxPendingDecisions. Every page shows this number, so the query reads only the newest db.MaxScanned
 // pending approvals.
-func (s *Store) PendingDecisions(ctx context.Context, c Caller) (int64, error) {
+func (s *Store) PendingDecisions(ctx context.Context, c people.Caller) (int64, error) {
 	return db.One(ctx, s.db, db.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM
 			(SELECT * FROM approvals INDEXED BY approvals_pending WHERE organization_id = ?3 AND status = 'pending'
 				ORDER BY num DESC LIMIT ?4) a`+joinApproval+joinWorker+`
 		WHERE `+mayDecide("?1", "?2")+` AND (?5 OR w.visibility = 'public' OR w.user_id = ?2
 			OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?2))
-		LIMIT ?6) AS counted`, c.Role.may(DecideApprovals), c.UserID, c.OrganizationID, db.MaxScanned, c.Role.manages(),
+		LIMIT ?6) AS counted`, c.Role.May(people.DecideApprovals), c.UserID, c.OrganizationID, db.MaxScanned, c.Role.Manages(),
 		MaxPendingDecisions)
 }

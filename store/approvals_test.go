@@ -11,6 +11,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // asking returns a step of n calls. The given calls need approval.
@@ -286,20 +287,20 @@ func TestKillWithPendingApprovals(t *testing.T) {
 func TestWhoDecides(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	creator := f.caller("Acme", "carl@acme.test", store.RoleMember)
-	invited := f.caller("Acme", "ivy@acme.test", store.RoleMember)
+	creator := f.caller("Acme", "carl@acme.test", people.RoleMember)
+	invited := f.caller("Acme", "ivy@acme.test", people.RoleMember)
 	people := map[string]struct {
-		who      store.Identity
+		who      people.Identity
 		sees     db.Kind
 		decides  db.Kind
 		pendings int
 	}{
 		"creator":  {creator, 0, 0, 1},
 		"invited":  {invited, 0, db.Forbidden, 1},
-		"member":   {f.caller("Acme", "mo@acme.test", store.RoleMember), db.Forbidden, db.Forbidden, 0},
-		"admin":    {f.caller("Acme", "ada@acme.test", store.RoleAdmin), 0, 0, 1},
+		"member":   {f.caller("Acme", "mo@acme.test", people.RoleMember), db.Forbidden, db.Forbidden, 0},
+		"admin":    {f.caller("Acme", "ada@acme.test", people.RoleAdmin), 0, 0, 1},
 		"owner":    {f.owner, 0, 0, 1},
-		"stranger": {f.caller("Globex", "sam@globex.test", store.RoleOwner), db.Forbidden, db.Forbidden, 0},
+		"stranger": {f.caller("Globex", "sam@globex.test", people.RoleOwner), db.Forbidden, db.Forbidden, 0},
 	}
 	for name, tt := range people {
 		t.Run(name, func(t *testing.T) {

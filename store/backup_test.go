@@ -23,6 +23,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -33,7 +34,7 @@ func TestBackupAndRestore(t *testing.T) {
 	storetest.Embedded(t)
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})
-	who, secret := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	who, secret := storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
 	blob, err := s.PutBlob(t.Context(), strings.NewReader("kept"), 100)
 	is.NoErr(err)
 	a, err := s.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{}, Input: "x", Budget: store.BudgetLow})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A BackupRun describes one backup that the server made by itself. The runs are stored in a file
@@ -80,6 +81,6 @@ func BackupSize(ctx context.Context, dir string) (size int64) {
 }
 
 // AuditBackup records that the caller has asked for a backup.
-func (s *Store) AuditBackup(ctx context.Context, c Caller) error {
-	return s.db.Write(ctx, func(tx db.Tx) error { return s.People.audit(tx, c, "backup.request", "", nil) })
+func (s *Store) AuditBackup(ctx context.Context, c people.Caller) error {
+	return s.db.Write(ctx, func(tx db.Tx) error { return s.People.Audit(tx, c, "backup.request", "", nil) })
 }

@@ -12,6 +12,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
 )
@@ -35,7 +36,7 @@ func BenchmarkTurn(b *testing.B) {
 // turnCycle processes the turns of an organization one after the other, from acceptance to end.
 type turnCycle struct {
 	*store.Store
-	who    store.Identity
+	who    people.Identity
 	worker store.Worker
 	runner string
 	empty  *atomic.Int64 // claims that found no turn
@@ -46,7 +47,7 @@ func benchmarkTurn(b *testing.B, organizations int, database string) {
 	var empty, clients atomic.Int64
 	var cycles []turnCycle
 	for i := range organizations {
-		who, _ := storetest.Caller(b, s, fmt.Sprint("Acme ", i), fmt.Sprintf("ann@acme%d.test", i), store.RoleOwner)
+		who, _ := storetest.Caller(b, s, fmt.Sprint("Acme ", i), fmt.Sprintf("ann@acme%d.test", i), people.RoleOwner)
 		w, _, err := s.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)},
 			db.IdempotencyKey{})
 		if err != nil {
@@ -137,7 +138,8 @@ func benchmarkNodes(b *testing.B, nodes int) float64 {
 			b.Fatal(err)
 		}
 		for i := range clients {
-			who, _ := storetest.Caller(b, s, fmt.Sprint("Acme ", n, i), fmt.Sprintf("ann@acme%d-%d.test", n, i), store.RoleOwner)
+			who, _ := storetest.Caller(b, s, fmt.Sprint("Acme ", n, i), fmt.Sprintf("ann@acme%d-%d.test", n, i),
+				people.RoleOwner)
 			w, _, err := s.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)},
 				db.IdempotencyKey{})
 			if err != nil {

@@ -30,7 +30,7 @@ func (s *Store) takeSlot(ctx context.Context, tx db.Tx, n NewTurn, task Task, w 
 	sl := s.slots.Load()
 	// In maintenance a running turn may send work to the server's own API. That work waits in the
 	// queue.
-	stranger := n.Caller.stranger()
+	stranger := n.Caller.Stranger()
 	if sl == nil || !n.atOnce || task.Unfinished > 0 || s.Gate.Writable() != nil || !sl.Take(stranger) {
 		return nil, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/gate"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -238,7 +239,7 @@ func TestClaimsAtAcceptanceKeepFairOrder(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	sam := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	sam := f.caller("Globex", "sam@globex.test", people.RoleOwner)
 	theirs := store.NewTurn{Caller: sam.Caller, WorkerID: f.newWorker(sam, store.NewWorker{}).ID, Input: "Go", Budget: store.BudgetLow}
 	r := f.slotRunner(1)
 	for _, n := range []store.NewTurn{f.turn(), theirs, f.turn()} {

@@ -10,6 +10,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 )
 
 // TestCursorsBelongToTheirList passes each list the cursors of all other lists, and cursors of the
@@ -21,8 +22,8 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 	c, ctx := f.owner.Caller, f.ctx()
 	second := f.newWorker(f.owner, store.NewWorker{Title: "Scribe 2"})
 	for i := range 3 {
-		f.caller("Acme", fmt.Sprintf("m%d@acme.test", i), store.RoleMember)
-		is.NoErr(errOf(f.People.CreateKey(ctx, c, store.NewKey{Name: fmt.Sprint("key ", i)})))
+		f.caller("Acme", fmt.Sprintf("m%d@acme.test", i), people.RoleMember)
+		is.NoErr(errOf(f.People.CreateKey(ctx, c, people.NewKey{Name: fmt.Sprint("key ", i)})))
 		is.NoErr(f.People.RenameUser(ctx, c, fmt.Sprint("Ann ", i)))
 		f.accept(f.turn())
 	}
@@ -39,7 +40,7 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 	tasks("of a worker", store.TaskQuery{WorkerID: f.worker.ID})
 	tasks("of another", store.TaskQuery{WorkerID: second.ID})
 	tasks("pending", store.TaskQuery{Status: store.Pending})
-	tasks("by api", store.TaskQuery{TriggeredBy: store.TriggerAPI})
+	tasks("by api", store.TaskQuery{TriggeredBy: people.TriggerAPI})
 	tasks("with text", store.TaskQuery{Text: "Go"})
 	tasks("after", store.TaskQuery{CreatedAfter: later.Add(-24 * time.Hour)})
 	tasks("before", store.TaskQuery{CreatedBefore: later})
@@ -54,7 +55,7 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 	}
 	for _, action := range []string{"", "user.name"} {
 		lists["audit "+action] = func(cursor string) (string, error) {
-			_, next, err := f.People.AuditLog(ctx, c, store.AuditQuery{Action: action, Cursor: cursor, Limit: 1})
+			_, next, err := f.People.AuditLog(ctx, c, people.AuditQuery{Action: action, Cursor: cursor, Limit: 1})
 			return next, err
 		}
 	}
@@ -113,22 +114,23 @@ func TestNamesShowSomething(t *testing.T) {
 			return fields.Err()
 		},
 		"key": func(name string) error {
-			return errOf(f.People.CreateKey(ctx, c, store.NewKey{Name: name}))
+			return errOf(f.People.CreateKey(ctx, c, people.NewKey{Name: name}))
 		},
 		"key of the command": func(name string) error {
-			return errOf(f.People.CreateKey(ctx, store.Operator(), store.NewKey{Name: name}))
+			return errOf(f.People.CreateKey(ctx, people.Operator(), people.NewKey{Name: name}))
 		},
 		"organization of the command": func(name string) error {
 			if name == "" {
 				return db.Errorf(db.Invalid, "is the default one")
 			}
-			_, _, err := f.People.CreateKey(ctx, store.Operator(), store.NewKey{Name: "x", OrganizationName: name, Email: "new@acme.test"})
+			_, _, err := f.People.CreateKey(ctx, people.Operator(), people.NewKey{Name: "x", OrganizationName: name,
+				Email: "new@acme.test"})
 			return err
 		},
 		"user": func(name string) error { return f.People.RenameUser(ctx, c, name) },
 		"organization": func(name string) error {
 			return f.People.UpdateOrganization(ctx, c,
-				store.OrganizationSettings{Name: name})
+				people.OrganizationSettings{Name: name})
 		},
 	}
 	for taker, take := range takers {

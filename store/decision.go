@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // MaxAnswer bounds the answer to a question, in characters.
@@ -71,21 +72,21 @@ func scanDescribed(row db.Scanner) (a Approval, err error) {
 }
 
 // findApproval returns an approval of a task, or a NotFound error.
-func findApproval(ctx context.Context, q db.Querier, c Caller, task Task, id string) (Approval, error) {
+func findApproval(ctx context.Context, q db.Querier, c people.Caller, task Task, id string) (Approval, error) {
 	a, err := db.One(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts, `+mayDecide("?1", "?2")+`
 		FROM approvals a`+joinApproval+joinStep+joinWorker+`
-		WHERE a.id = ?3 AND a.task_num = ?4`, c.Role.may(DecideApprovals), c.UserID, id, task.num)
+		WHERE a.id = ?3 AND a.task_num = ?4`, c.Role.May(people.DecideApprovals), c.UserID, id, task.num)
 	return a, db.NoRecord(err, "approval")
 }
 
 // decide stores a decision. The last decision on a step resumes its turn.
-func (s *Store) decide(ctx context.Context, tx db.Tx, c Caller, task Task, a Approval, d Decision) error {
+func (s *Store) decide(ctx context.Context, tx db.Tx, c people.Caller, task Task, a Approval, d Decision) error {
 	if err := s.setDecision(tx, a, d, c.UserID); err != nil {
 		return err
 	}
 	s.db.Notify(tx, task.OrganizationID, db.ChangedApprovals)
 	// The audit log records what members do. The answer of a stranger is in the list of mails.
-	if !c.stranger() {
+	if !c.Stranger() {
 		if err := s.auditDecision(tx, c, task, a, d); err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ func (s *Store) setDecision(tx db.Tx, a Approval, d Decision, userID string) err
 	return err
 }
 
-func (s *Store) auditDecision(tx db.Tx, c Caller, task Task, a Approval, d Decision) error {
+func (s *Store) auditDecision(tx db.Tx, c people.Caller, task Task, a Approval, d Decision) error {
 	detail := map[string]any{"taskId": task.ID, "turnId": a.TurnID, "toolName": a.ToolName, "toolCallId": a.ToolCallID}
 	if d.Reason != "" {
 		detail["reason"] = d.Reason
@@ -128,7 +129,7 @@ func (s *Store) auditDecision(tx db.Tx, c Caller, task Task, a Approval, d Decis
 	case ApprovalAnswered:
 		action = "question.answer" // the answer itself is content, which the log does not hold
 	}
-	return s.People.audit(tx, c, action, a.ID, detail)
+	return s.People.Audit(tx, c, action, a.ID, detail)
 }
 
 // forbidden returns the error for a caller who may see an approval but not decide on it.

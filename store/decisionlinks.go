@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // linkVia is the text in the audit log for a decision by a link in a mail.
@@ -16,7 +17,7 @@ const linkVia = "mail link"
 // A DecisionLink is a link in a mail. Its recipient decides with it on an approval without
 // signing in. It needs no row: its signature proves it, and it decides at most once.
 type DecisionLink struct {
-	Caller   Caller // the recipient
+	Caller   people.Caller // the recipient
 	Approval Approval
 	Task     Task
 	Worker   Worker
@@ -42,13 +43,14 @@ func (s *Store) DecisionLink(ctx context.Context, token, remoteAddr string) (l D
 	// A token only names its user. The rights are read now, as for a user who has signed
 	// in.
 	var taskID string
-	l.Caller = Caller{UserID: userID, RemoteAddr: remoteAddr}
+	l.Caller = people.Caller{UserID: userID, RemoteAddr: remoteAddr}
 	_, err = db.One(ctx, s.db, db.Into(&l.Caller.OrganizationID, &taskID), `SELECT a.organization_id, t.id
 		FROM approvals a CROSS JOIN tasks t ON t.num = a.task_num WHERE a.id = ?`, approvalID)
 	if err != nil {
 		return l, db.NoRow(err, invalid)
 	}
-	if l.Caller.Role, err = readRole(ctx, s.db, l.Caller.OrganizationID, userID); err != nil || l.Caller.Role == "" {
+	if l.Caller.Role, err = people.ReadRole(ctx, s.db, l.Caller.OrganizationID,
+		userID); err != nil || l.Caller.Role == "" {
 		return l, orElse(err, invalid)
 	}
 	if l.Task, l.Worker, err = visibleTask(ctx, s.db, l.Caller, taskID); err != nil {

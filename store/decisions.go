@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // DecideApproval approves or denies a tool call of a task, or answers its question. It
@@ -12,7 +13,8 @@ import (
 // turn back into the queue. The same decision again changes nothing. A different decision, or
 // one after the turn has ended, is a Conflict. Call Runner.DecideApproval instead: it also
 // wakes the runner.
-func (s *Store) DecideApproval(ctx context.Context, c Caller, taskID, id string, d Decision) (a Approval, err error) {
+func (s *Store) DecideApproval(ctx context.Context, c people.Caller, taskID, id string, d Decision) (a Approval,
+	err error) {
 	d.Answer = strings.TrimSpace(d.Answer)
 	var f db.Fields
 	if d.Check(&f); f.Err() != nil {
@@ -48,13 +50,13 @@ func (s *Store) DecideApproval(ctx context.Context, c Caller, taskID, id string,
 
 // approvalToDecide returns an approval on which the caller may decide, and its task. It sets c.Role to
 // the caller's present role.
-func (s *Store) approvalToDecide(ctx context.Context, tx db.Tx, c *Caller, taskID, id string,
+func (s *Store) approvalToDecide(ctx context.Context, tx db.Tx, c *people.Caller, taskID, id string,
 	key db.IdempotencyKey) (a Approval, task Task, err error) {
 	// The caller may have been demoted or removed while the request was under way.
-	if err := roleNow(ctx, tx, c); err != nil {
+	if err := people.RoleNow(ctx, tx, c); err != nil {
 		return a, task, err
 	}
-	if c.Role == "" && !c.operator {
+	if c.Role == "" && !c.IsOperator() {
 		return a, task, db.Errorf(db.Forbidden, "you are not in this organization")
 	}
 	task, w, err := visibleTask(ctx, tx, *c, taskID)
@@ -67,7 +69,7 @@ func (s *Store) approvalToDecide(ctx context.Context, tx db.Tx, c *Caller, taskI
 		return a, task, err
 	}
 	a, err = findApproval(ctx, tx, *c, task, id)
-	if db.IsKind(err, db.NotFound) && w.UserID != c.UserID && !c.Role.may(DecideApprovals) {
+	if db.IsKind(err, db.NotFound) && w.UserID != c.UserID && !c.Role.May(people.DecideApprovals) {
 		return a, task, forbidden(a) // a caller without the right does not learn which ids exist
 	}
 	if err == nil && !a.MayDecide {
@@ -101,7 +103,7 @@ func decidedAlready(a Approval) error {
 }
 
 // Approval returns an approval of a task that the caller may see.
-func (s *Store) Approval(ctx context.Context, c Caller, taskID, id string) (Approval, error) {
+func (s *Store) Approval(ctx context.Context, c people.Caller, taskID, id string) (Approval, error) {
 	task, _, err := visibleTask(ctx, s.db, c, taskID)
 	if err != nil {
 		return Approval{}, err

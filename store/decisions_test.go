@@ -10,6 +10,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // questioned returns a turn that is suspended for a question, and for approvals of the calls in
@@ -94,8 +95,9 @@ func TestWhoAnswers(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	c, q := questioned(f)
-	author, other := f.caller("Acme", "author@example.com", store.RoleMember), f.caller("Acme", "other@example.com", store.RoleMember)
-	may := func(who store.Identity) bool {
+	author, other := f.caller("Acme", "author@example.com", people.RoleMember), f.caller("Acme", "other@example.com",
+		people.RoleMember)
+	may := func(who people.Identity) bool {
 		list, _, err := f.Approvals(f.ctx(), who.Caller, store.ApprovalQuery{TaskID: c.TaskID, Limit: 10})
 		is.NoErr(err)
 		_, err = f.DecideApproval(f.ctx(), who.Caller, c.TaskID, q.ID, store.Decision{Approved: true})
@@ -109,7 +111,7 @@ func TestWhoAnswers(t *testing.T) {
 		t.Helper()
 		f.exec(`UPDATE `+table+` SET `+column+` = ?`, user)
 	}
-	num := func(who store.Identity) int64 { return f.count(`SELECT num FROM users WHERE id = ?`, who.UserID) }
+	num := func(who people.Identity) int64 { return f.count(`SELECT num FROM users WHERE id = ?`, who.UserID) }
 	is.Equal([]bool{may(f.owner), may(author), may(other)}, []bool{true, false, false})
 	set("created_by_user_num", "turns", num(author))
 	is.Equal([]bool{may(f.owner), may(author), may(other)}, []bool{true, true, false})
@@ -138,8 +140,8 @@ func TestDecisionLinks(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.AskByMail()
-	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
-	f.caller("Acme", "mo@acme.test", store.RoleMember)
+	admin := f.caller("Acme", "ada@acme.test", people.RoleAdmin)
+	f.caller("Acme", "mo@acme.test", people.RoleMember)
 	c, st := suspended(f, 0, 1)
 	replies := f.claimReplies(2) // one mail to the creator and one to the admin, for both calls
 	is.Equal(len(replies[0].Asks), 2)
@@ -151,7 +153,8 @@ func TestDecisionLinks(t *testing.T) {
 	}
 	l, err := f.DecisionLink(f.ctx(), token, "192.0.2.7")
 	is.NoErr(err)
-	is.Equal([]any{l.Caller.UserID, l.Caller.Role, l.Task.ID, l.Approval.ID}, []any{admin.UserID, store.RoleAdmin, c.TaskID, st.Approvals[0].ID})
+	is.Equal([]any{l.Caller.UserID, l.Caller.Role, l.Task.ID, l.Approval.ID}, []any{admin.UserID, people.RoleAdmin,
+		c.TaskID, st.Approvals[0].ID})
 	is.NoErr(errOf(f.DecideApproval(f.ctx(), l.Caller, l.Task.ID, l.Approval.ID, l.Decision(store.Decision{}))))
 	is.Equal(f.count(`SELECT count(*) FROM audit_log WHERE user_id = ? AND detail LIKE '%"via":"mail link"%' AND remote_addr = '192.0.2.7'`, admin.UserID), int64(1))
 	again, err := f.DecisionLink(f.ctx(), token, "")
@@ -182,7 +185,7 @@ func TestMailsWithLinksAreForgotten(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.AskByMail()
-	f.caller("Acme", "ada@acme.test", store.RoleAdmin)
+	f.caller("Acme", "ada@acme.test", people.RoleAdmin)
 	suspended(f, 0)
 	replies := f.claimReplies(2)
 	is.NoErr(f.ComposeReply(f.ctx(), &replies[0], "Approval needed", []byte(strings.Repeat("large ", 20_000))))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // The types of deliveries. A turn type is used while other turns of the task have not ended.
@@ -274,7 +275,7 @@ const ExecutionsPerPage = 50
 // Executions returns a page of the attempts to reach a worker's webhook, newest first,
 // and the number of all of them. The first page is 1. It returns Forbidden unless the
 // caller created the worker.
-func (s *Store) Executions(ctx context.Context, c Caller, workerID string,
+func (s *Store) Executions(ctx context.Context, c people.Caller, workerID string,
 	page int64) (list []Execution, total int64, err error) {
 	w, err := ownWorker(ctx, s.db, c, workerID)
 	if err != nil {
@@ -300,7 +301,7 @@ func (s *Store) Executions(ctx context.Context, c Caller, workerID string,
 }
 
 // Execution returns one attempt. It returns Forbidden unless the caller created the worker.
-func (s *Store) Execution(ctx context.Context, c Caller, workerID, id string) (Execution, error) {
+func (s *Store) Execution(ctx context.Context, c people.Caller, workerID, id string) (Execution, error) {
 	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
 		return Execution{}, err
 	}
@@ -314,7 +315,7 @@ func (s *Store) Execution(ctx context.Context, c Caller, workerID, id string) (E
 // Exchange returns an attempt with the stored parts of its request and its response. Both are
 // "" if they are no longer kept: see ExchangesKept. It returns Forbidden unless the caller created
 // the worker.
-func (s *Store) Exchange(ctx context.Context, c Caller, workerID,
+func (s *Store) Exchange(ctx context.Context, c people.Caller, workerID,
 	id string) (e Execution, request, response string, err error) {
 	if e, err = s.Execution(ctx, c, workerID, id); err != nil {
 		return e, "", "", err
@@ -327,7 +328,7 @@ func (s *Store) Exchange(ctx context.Context, c Caller, workerID,
 // ExecutedDelivery returns the delivery of an execution, so that it can be sent again. It
 // returns Forbidden unless the caller created the worker, and a Conflict without a
 // webhook or for an archived task.
-func (s *Store) ExecutedDelivery(ctx context.Context, c Caller, workerID, executionID string) (Delivery, error) {
+func (s *Store) ExecutedDelivery(ctx context.Context, c people.Caller, workerID, executionID string) (Delivery, error) {
 	if _, err := s.Execution(ctx, c, workerID, executionID); err != nil {
 		return Delivery{}, err
 	}
@@ -346,7 +347,7 @@ func (s *Store) ExecutedDelivery(ctx context.Context, c Caller, workerID, execut
 
 // CreateTestDelivery creates a test, which the queue does not send. It returns Forbidden
 // unless the caller created the worker, and a Conflict without a webhook.
-func (s *Store) CreateTestDelivery(ctx context.Context, c Caller, workerID string) (d Delivery, err error) {
+func (s *Store) CreateTestDelivery(ctx context.Context, c people.Caller, workerID string) (d Delivery, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		worker, err := ownWorker(ctx, tx, c, workerID)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/gate"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -38,7 +39,7 @@ func TestStartOnFullDisk(t *testing.T) {
 			dir, c := storetest.SmallDisk(t, "8m"), newClock()
 			s, err := openAt(t, dir, c)
 			is.NoErr(err)
-			owner, key := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+			owner, key := storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
 			_, _, err = s.CreateWorker(t.Context(), owner.Caller, store.NewWorker{Title: "W"}, db.IdempotencyKey{})
 			is.NoErr(err)
 			if killed { // the files while the process runs
@@ -94,7 +95,7 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Now: c.now}) // without a reserve
 	is.NoErr(err)
 	f := &fixture{t: t, clock: c, Store: s}
-	f.owner, _ = storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	f.owner, _ = storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
 	f.worker = f.newWorker(f.owner, store.NewWorker{Title: "Scribe", Instructions: "Help."})
 	running := running(f)
 	n := f.turn()

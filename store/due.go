@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A DueSchedule is a schedule whose time has come.
@@ -128,7 +129,7 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 			return pauseSchedule(tx, sch.num)
 		}
 		// The creator's present role counts, not the role at the time when the schedule was created.
-		role, err := readRole(ctx, tx, sch.OrganizationID, sch.CreatedByUserID)
+		role, err := people.ReadRole(ctx, tx, sch.OrganizationID, sch.CreatedByUserID)
 		if err != nil {
 			return err
 		}
@@ -136,8 +137,9 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 			f.Held = "its creator has left the organization"
 			return pauseSchedule(tx, sch.num)
 		}
-		a, err := s.acceptTurn(ctx, tx, sch.turn(Caller{OrganizationID: sch.OrganizationID, UserID: sch.CreatedByUserID,
-			Role: role}, workspace))
+		a, err := s.acceptTurn(ctx, tx, sch.turn(people.Caller{OrganizationID: sch.OrganizationID,
+			UserID: sch.CreatedByUserID,
+			Role:   role}, workspace))
 		if err != nil {
 			// The refusal must not fail the write, because that would undo the changes of hold.
 			return s.hold(tx, sch, now, err, &f)
@@ -173,7 +175,7 @@ func (s *Store) hold(tx db.Tx, c Schedule, now time.Time, refusal error, f *Firi
 // ended. Such a task has only turns of schedules and follow-ups, so no statement runs for any other
 // turn.
 func releaseSchedule(tx db.Tx, ended Turn) error {
-	if ended.TriggeredBy != TriggerSchedule && ended.Seq == 0 {
+	if ended.TriggeredBy != people.TriggerSchedule && ended.Seq == 0 {
 		return nil
 	}
 	_, err := tx.Exec(`UPDATE schedules SET running_task_num = NULL

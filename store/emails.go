@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // An EmailStatus is the state of a mail.
@@ -179,11 +180,11 @@ func (s *Store) TaskEmails(ctx context.Context, task Task, most int) ([]Email, e
 }
 
 // Email returns a mail of a worker that the caller may see.
-func (s *Store) Email(ctx context.Context, c Caller, id string) (Email, error) {
+func (s *Store) Email(ctx context.Context, c people.Caller, id string) (Email, error) {
 	return visibleEmail(ctx, s.db, c, id)
 }
 
-func visibleEmail(ctx context.Context, q db.Querier, c Caller, id string) (Email, error) {
+func visibleEmail(ctx context.Context, q db.Querier, c people.Caller, id string) (Email, error) {
 	e, err := db.One(ctx, q, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e WHERE id = ?`, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		// A mail to a member may hold a link that decides for that member. Nobody else sees it,
@@ -196,7 +197,7 @@ func visibleEmail(ctx context.Context, q db.Querier, c Caller, id string) (Email
 	}
 	if e.WorkerID != "" {
 		_, err = visibleOrDeletedWorker(ctx, q, c, e.WorkerID)
-	} else if err = c.Allow(ManageMail); err == nil && e.OrgID != c.OrganizationID {
+	} else if err = c.Allow(people.ManageMail); err == nil && e.OrgID != c.OrganizationID {
 		err = db.Errorf(db.Forbidden, "you have no access to the email")
 	}
 	if err != nil {
@@ -226,7 +227,7 @@ func (q EmailQuery) Check(f *db.Fields) {
 
 // Emails lists the mail of the workers that the caller may see, newest first, and the
 // cursor of the next page, or "" after the last.
-func (s *Store) Emails(ctx context.Context, c Caller, q EmailQuery) ([]Email, string, error) {
+func (s *Store) Emails(ctx context.Context, c people.Caller, q EmailQuery) ([]Email, string, error) {
 	var f db.Fields
 	q.Check(&f)
 	before, of := db.AboveIDs, db.ScopeOf("emails", q.Direction, q.Status, q.WorkerID)
@@ -261,7 +262,7 @@ func (s *Store) Emails(ctx context.Context, c Caller, q EmailQuery) ([]Email, st
 
 // emailsOf returns one mail more than a page of one direction. stopped is the last id that was read
 // if the scan ended before the list, and "" otherwise.
-func (s *Store) emailsOf(ctx context.Context, c Caller, q EmailQuery, direction,
+func (s *Store) emailsOf(ctx context.Context, c people.Caller, q EmailQuery, direction,
 	before string) (list []Email, stopped string, err error) {
 	table, columns, index, own := "inbound_emails", inboundColumns, "inbound_emails_by_organization", ""
 	if direction == Outbound {
@@ -285,7 +286,7 @@ func (s *Store) emailsOf(ctx context.Context, c Caller, q EmailQuery, direction,
 				AND (w.visibility = 'public' OR w.user_id = ?7
 					OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?7))))`+own+`
 		/* ORDER BY e.id DESC */ LIMIT ?8`,
-		c.OrganizationID, before, db.MaxScanned, string(q.Status), q.WorkerID, c.Role.manages(), c.UserID, limit+1)
+		c.OrganizationID, before, db.MaxScanned, string(q.Status), q.WorkerID, c.Role.Manages(), c.UserID, limit+1)
 	if err != nil || len(list) > limit {
 		return list, "", err
 	}

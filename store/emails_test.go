@@ -11,13 +11,14 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
 // mail returns a mail from a stranger to the worker. It starts a task.
 func (f *fixture) mail(id string) store.NewEmail {
 	t := f.turn()
-	t.Caller = store.Caller{OrganizationID: f.owner.OrganizationID, Trigger: store.TriggerEmail}
+	t.Caller = people.Caller{OrganizationID: f.owner.OrganizationID, Trigger: people.TriggerEmail}
 	return store.NewEmail{Worker: f.worker, Turn: &t, MessageID: id, Content: id, MailFrom: "bob@example.net", From: "bob@example.net", To: "w@x",
 		ReplyTo: "bob@example.net", Subject: "Hello", Verdicts: []byte(`{}`), RemoteAddr: "127.0.0.1"}
 }
@@ -65,7 +66,7 @@ func TestReceiveEmails(t *testing.T) {
 
 	// All or none are stored.
 	bad := f.mail("3@x")
-	bad.Turn.Caller.OrganizationID = f.caller("Rival", "r@rival.test", store.RoleOwner).OrganizationID
+	bad.Turn.Caller.OrganizationID = f.caller("Rival", "r@rival.test", people.RoleOwner).OrganizationID
 	_, _, err = f.ReceiveEmails(f.ctx(), []store.NewEmail{f.mail("2@x"), bad}, []byte("source"), store.MailLimits{})
 	is.True(db.IsKind(err, db.Forbidden))
 	is.Equal(f.count(`SELECT count(*) FROM inbound_emails WHERE status = 'accepted'`), int64(2))
@@ -212,9 +213,9 @@ func TestEmailList(t *testing.T) {
 		f.finish(c)
 		f.clock.advance(time.Millisecond)
 	}
-	member := f.caller("Acme", "m@acme.test", store.RoleMember)
+	member := f.caller("Acme", "m@acme.test", people.RoleMember)
 	for name, tt := range map[string]struct {
-		who  store.Caller
+		who  people.Caller
 		q    store.EmailQuery
 		want int
 	}{
@@ -225,7 +226,7 @@ func TestEmailList(t *testing.T) {
 		"queued":             {f.owner.Caller, store.EmailQuery{Status: store.EmailQueued}, 10},
 		"of a worker":        {f.owner.Caller, store.EmailQuery{WorkerID: private.ID}, 10},
 		"what a member sees": {member.Caller, store.EmailQuery{}, 30},
-		"what others see":    {f.caller("Rival", "r@rival.test", store.RoleOwner).Caller, store.EmailQuery{}, 0},
+		"what others see":    {f.caller("Rival", "r@rival.test", people.RoleOwner).Caller, store.EmailQuery{}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -264,9 +265,9 @@ func TestSendAgain(t *testing.T) {
 	in := r.Inbound
 	is.NoErr(f.EndReply(f.ctx(), r, store.EmailFailed, "given up"))
 
-	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	member := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	is.True(db.IsKind(errOf(f.SendAgain(f.ctx(), member.Caller, r.ID)), db.Forbidden))
-	other := f.caller("Umbrella", "eve@umbrella.test", store.RoleOwner)
+	other := f.caller("Umbrella", "eve@umbrella.test", people.RoleOwner)
 	_, err := f.SendAgain(f.ctx(), other.Caller, r.ID)
 	is.True(db.IsKind(err, db.NotFound) || db.IsKind(err, db.Forbidden))
 	is.True(db.IsKind(errOf(f.SendAgain(f.ctx(), f.owner.Caller, in.ID)), db.Conflict)) // a received mail
@@ -294,8 +295,8 @@ func TestMailNeedsTheRoleOfNow(t *testing.T) {
 	reply := f.claimReplies(1)[0]
 	is.NoErr(f.EndReply(f.ctx(), reply, store.EmailFailed, "given up"))
 
-	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
-	is.NoErr(errOf(f.People.ChangeRole(f.ctx(), f.owner.Caller, admin.UserID, store.RoleMember)))
+	admin := f.caller("Acme", "ada@acme.test", people.RoleAdmin)
+	is.NoErr(errOf(f.People.ChangeRole(f.ctx(), f.owner.Caller, admin.UserID, people.RoleMember)))
 	is.True(db.IsKind(errOf(f.ReleaseEmail(f.ctx(), admin.Caller, list[0].ID, *answered.Turn)), db.Forbidden))
 	is.True(db.IsKind(errOf(f.SendAgain(f.ctx(), admin.Caller, reply.ID)), db.Forbidden))
 }
@@ -383,8 +384,8 @@ func TestPostmasterMailIsBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
-	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	stranger := f.caller("Globex", "sam@globex.test", people.RoleOwner)
+	member := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	f.receive(f.mail("work@x"))
 	var first, last store.Email
 	for i := range 1003 {
@@ -401,7 +402,7 @@ func TestPostmasterMailIsBounded(t *testing.T) {
 		again, err := f.Email(f.ctx(), f.owner.Caller, e.ID)
 		is.NoErr(err)
 		is.Equal(again.Subject, e.Subject)
-		for _, c := range []store.Identity{member, stranger} {
+		for _, c := range []people.Identity{member, stranger} {
 			is.True(db.IsKind(errOf(f.Email(f.ctx(), c.Caller, e.ID)), db.Forbidden))
 			list, _, err := f.Emails(f.ctx(), c.Caller, store.EmailQuery{Status: store.EmailIgnored, Limit: 5})
 			is.NoErr(err)

@@ -18,7 +18,7 @@ func (s *Store) look(ctx context.Context, n NewTurn) Listing {
 	if s.envelopes.Load() == nil {
 		return Listing{}
 	}
-	t := Turn{WorkerID: n.WorkerID, OwnFolder: n.Caller.stranger()}
+	t := Turn{WorkerID: n.WorkerID, OwnFolder: n.Caller.Stranger()}
 	if n.TaskID != "" || n.Continue {
 		task, w, err := s.existing(ctx, s.db, n)
 		if err != nil {

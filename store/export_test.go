@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"time"
 
 	"journeyman/store/db"
 	"journeyman/store/engine"
@@ -14,7 +13,6 @@ import (
 // Internals for tests.
 var (
 	IsServerID    = db.IsServerID
-	ForgetKnown   = (*peopleStore).forgetKnown
 	FolderVersion = folderVersion
 	ClockFinding  = clockFinding
 )
@@ -94,25 +92,6 @@ func (s *Store) BlobPath(sha string) string { return s.blobPath(sha) }
 // directly.
 func (s *Store) Recount(ctx context.Context) error { return s.countQueue(ctx) }
 
-// FillHashing blocks the hashing of passwords until free is called.
-func (s *Store) FillHashing() (free func()) {
-	for range cap(s.People.hashing) {
-		s.People.hashing <- struct{}{}
-	}
-	return func() {
-		for range cap(s.People.hashing) {
-			<-s.People.hashing
-		}
-	}
-}
-
-// UsesRemembered returns the number of cached last uses of keys and sessions.
-func (s *Store) UsesRemembered() int {
-	s.People.lastUse.mu.Lock()
-	defer s.People.lastUse.mu.Unlock()
-	return len(s.People.lastUse.seen)
-}
-
 // TaskWithNum returns a Task with only the field num set.
 func TaskWithNum(num int64) Task { return Task{num: num} }
 
@@ -126,9 +105,6 @@ func (o Options) WithStep(file, server string, oldest int) Options {
 
 // AwaitsWrites reports whether a goroutine waits in AwaitWrites.
 func (s *Store) AwaitsWrites() bool { return s.db.Waiters() > 0 }
-
-// KnownFor is how long the store caches identities.
-const KnownFor = knownFor * time.Millisecond
 
 // LoseAnswers makes writes return ErrUnknown although they are committed, until settle is called. A
 // broken connection to a server has the same effect. settle applies the delayed effects of the last

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 func (s *Store) insertFile(tx db.Tx, t Turn, origin string, f File, now int64) error {
@@ -18,7 +19,7 @@ func (s *Store) insertFile(tx db.Tx, t Turn, origin string, f File, now int64) e
 // File returns the newest file at a path of a worker. With a version, the first 12
 // characters of a SHA-256, it returns the file with that content. The files of a deleted
 // worker keep their addresses.
-func (s *Store) File(ctx context.Context, c Caller, workerID, path, version string) (File, error) {
+func (s *Store) File(ctx context.Context, c people.Caller, workerID, path, version string) (File, error) {
 	if _, err := visibleOrDeletedWorker(ctx, s.db, c, workerID); err != nil {
 		return File{}, err
 	}
@@ -41,7 +42,7 @@ func (s *Store) IsFileOf(ctx context.Context, workerID, path, sha256 string) (bo
 // FilesByWorker returns the published files of a worker that the caller may see, each in
 // its newest version, newest first. It also returns the cursor of the next page, which is
 // empty after the last.
-func (s *Store) FilesByWorker(ctx context.Context, c Caller, workerID, cursor string,
+func (s *Store) FilesByWorker(ctx context.Context, c people.Caller, workerID, cursor string,
 	limit int) ([]ListedFile, string, error) {
 	if _, err := visibleOrDeletedWorker(ctx, s.db, c, workerID); err != nil {
 		return nil, "", err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A FoundFile is a published file that a search has found.
@@ -20,7 +21,7 @@ const (
 
 // SearchFiles returns published files whose path contains text, of workers that the caller
 // may see: those of the newest workers first.
-func (s *Store) SearchFiles(ctx context.Context, c Caller, text string, limit int) ([]FoundFile, error) {
+func (s *Store) SearchFiles(ctx context.Context, c people.Caller, text string, limit int) ([]FoundFile, error) {
 	var f db.Fields
 	db.CheckLine(&f, "q", text, db.MaxQueryText)
 	if err := f.Err(); err != nil || text == "" {
@@ -40,7 +41,7 @@ func (s *Store) SearchFiles(ctx context.Context, c Caller, text string, limit in
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?4))
 			/* ORDER BY w.num DESC, f.num */ LIMIT ?5) AS listed
 		WHERE path LIKE ?6 ESCAPE '\' /* ORDER BY place DESC, version */ LIMIT ?7`,
-		c.OrganizationID, maxWorkersSearched, c.Role.manages(), c.UserID, MaxSearched, db.LikePattern(text), 10*limit)
+		c.OrganizationID, maxWorkersSearched, c.Role.Manages(), c.UserID, MaxSearched, db.LikePattern(text), 10*limit)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -33,7 +34,7 @@ type fixture struct {
 	*store.Store
 	t      testing.TB
 	clock  *clock
-	owner  store.Identity
+	owner  people.Identity
 	worker store.Worker
 }
 
@@ -47,7 +48,7 @@ func newFixtureWith(t testing.TB, opt store.Options) *fixture {
 	f := &fixture{t: t, clock: newClock()}
 	opt.Now = f.clock.now
 	f.Store = storetest.Open(t, opt)
-	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", store.RoleOwner)
+	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", people.RoleOwner)
 	f.worker = f.newWorker(f.owner, store.NewWorker{Title: "Scribe", Instructions: "Help."})
 	return f
 }
@@ -55,13 +56,13 @@ func newFixtureWith(t testing.TB, opt store.Options) *fixture {
 func (f *fixture) ctx() context.Context { return f.t.Context() }
 
 // caller returns a user of an organization.
-func (f *fixture) caller(organization, email string, role store.Role) store.Identity {
+func (f *fixture) caller(organization, email string, role people.Role) people.Identity {
 	f.t.Helper()
 	id, _ := storetest.Caller(f.t, f.Store, organization, email, role)
 	return id
 }
 
-func (f *fixture) newWorker(who store.Identity, n store.NewWorker) store.Worker {
+func (f *fixture) newWorker(who people.Identity, n store.NewWorker) store.Worker {
 	f.t.Helper()
 	w, _, err := f.CreateWorker(f.ctx(), who.Caller, n, db.IdempotencyKey{})
 	is.New(f.t).NoErr(err)

@@ -14,6 +14,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 )
 
 // ownFolder creates a task's own folder with a file in it. Both get the given age. ownFolder
@@ -70,8 +71,8 @@ func TestTurnsHaveFolders(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	apart := f.newWorker(f.owner, store.NewWorker{Title: "Apart", Workspace: store.TaskWorkspace})
-	stranger := store.Caller{OrganizationID: f.owner.OrganizationID, Trigger: store.TriggerEmail}
-	accept := func(c store.Caller, w store.Worker, task string) store.Turn {
+	stranger := people.Caller{OrganizationID: f.owner.OrganizationID, Trigger: people.TriggerEmail}
+	accept := func(c people.Caller, w store.Worker, task string) store.Turn {
 		n := f.turn()
 		n.Caller, n.WorkerID, n.TaskID = c, w.ID, task
 		want, err := f.TargetFolder(t.Context(), &n)
@@ -121,7 +122,7 @@ func TestSweepFolders(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	n := f.turn()
-	n.Caller = store.Caller{OrganizationID: f.owner.OrganizationID, Trigger: store.TriggerEmail}
+	n.Caller = people.Caller{OrganizationID: f.owner.OrganizationID, Trigger: people.TriggerEmail}
 	turn := f.accept(n)
 	other := f.newWorker(f.owner, store.NewWorker{Title: "Other"})
 	kept := []string{

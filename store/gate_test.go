@@ -10,6 +10,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/gate"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -21,7 +22,7 @@ func TestReadOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			st := storetest.Open(t, store.Options{})
-			owner, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
+			owner, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", people.RoleOwner)
 			create := func(ctx context.Context) error {
 				return errOf(st.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "W"}, db.IdempotencyKey{}))
 			}

@@ -29,7 +29,7 @@ type Reservation struct {
 // the other. Each of them then sees those before it. The costs are read after the reservations, and the cost of a
 // call is stored before its reservation ends. So each call is found in the one or in the other.
 func (s *Store) ReserveFromCap(ctx context.Context, organizationID string, h Reservation) (limited bool, err error) {
-	if credits, err := s.People.knownCap(ctx, organizationID); err != nil || credits == nil {
+	if credits, err := s.People.KnownCap(ctx, organizationID); err != nil || credits == nil {
 		return false, err
 	}
 	err = s.db.Hot(ctx, true, func(tx db.Tx) error {
@@ -41,7 +41,7 @@ func (s *Store) ReserveFromCap(ctx context.Context, organizationID string, h Res
 			return err
 		}
 		limited = true
-		return reserveIn(ctx, tx, h, func() (int64, error) { return s.People.left(ctx, tx, organizationID, *credits) })
+		return reserveIn(ctx, tx, h, func() (int64, error) { return s.People.Remaining(ctx, tx, organizationID, *credits) })
 	})
 	return limited, err
 }

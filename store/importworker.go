@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // ImportWorker is CreateWorker for a worker that comes with schedules and the address of a
 // webhook, or "" for none. It creates all of them or nothing. The caller has checked the
 // address.
-func (s *Store) ImportWorker(ctx context.Context, c Caller, n NewWorker, schedules []NewSchedule, webhook string,
+func (s *Store) ImportWorker(ctx context.Context, c people.Caller, n NewWorker, schedules []NewSchedule, webhook string,
 	key db.IdempotencyKey) (w Worker, replayed bool, err error) {
 	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Worker, error) {
 		return visibleWorker(ctx, tx, c, id)
@@ -32,6 +33,6 @@ func (s *Store) ImportWorker(ctx context.Context, c Caller, n NewWorker, schedul
 		if err := s.putWebhook(tx, w.ID, hook); err != nil {
 			return w, "", err
 		}
-		return w, w.ID, s.People.audit(tx, c, "webhook.set", w.ID, map[string]any{"from": "", "to": webhook})
+		return w, w.ID, s.People.Audit(tx, c, "webhook.set", w.ID, map[string]any{"from": "", "to": webhook})
 	})
 }

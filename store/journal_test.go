@@ -13,6 +13,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -214,7 +215,7 @@ func TestCreditCap(t *testing.T) {
 	_, err = f.CreateTurn(t.Context(), f.turn())
 	is.True(db.IsKind(err, db.PaymentRequired))
 	is.Equal(err.(*db.Error).Code, "credit_cap")
-	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	stranger := f.caller("Globex", "sam@globex.test", people.RoleOwner)
 	f.accept(store.NewTurn{Caller: stranger.Caller, NewWorker: &store.NewWorker{}, Input: "Go", Budget: store.BudgetLow}) // of another organization
 	f.clock.advance(time.Minute)                                                                                          // a new month
 	f.accept(f.turn())
@@ -226,7 +227,7 @@ func TestCreditCap(t *testing.T) {
 	f.accept(f.turn())
 	for _, bad := range []float64{-1, nan()} {
 		is.True(db.IsKind(f.People.UpdateOrganization(t.Context(), f.owner.Caller,
-			store.OrganizationSettings{Name: f.owner.OrganizationName, MonthlyCreditCap: &bad}), db.Invalid))
+			people.OrganizationSettings{Name: f.owner.OrganizationName, MonthlyCreditCap: &bad}), db.Invalid))
 	}
 }
 

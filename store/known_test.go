@@ -14,25 +14,25 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 )
 
 // A callerChange changes data of the caller ben that the store caches.
 type callerChange struct {
-	change func(f *fixture, ben store.Identity) error
-	sees   func(ben *store.Identity) // applies the change to an identity
-	ends   bool                      // the key is refused after the change
+	change func(f *fixture, ben people.Identity) error
+	sees   func(ben *people.Identity) // applies the change to an identity
+	ends   bool                       // the key is refused after the change
 }
 
 var callerChanges = map[string]callerChange{
-	"revoked": {change: func(f *fixture, ben store.Identity) error {
+	"revoked": {change: func(f *fixture, ben people.Identity) error {
 		return errOf(f.People.RevokeKey(f.ctx(), f.owner.Caller, ben.KeyID))
 	}, ends: true},
-	"expired": {change: func(f *fixture, ben store.Identity) error {
+	"expired": {change: func(f *fixture, ben people.Identity) error {
 		_, _, err := f.People.RollKey(f.ctx(), f.owner.Caller, ben.KeyID)
-		f.clock.advance(store.RollGrace - time.Second)
+		f.clock.advance(people.RollGrace - time.Second)
 		for range 2 { // while the identity is cached
 			if _, again := f.People.Authenticate(f.ctx(), benSecret); again != nil {
 				return again
@@ -41,34 +41,34 @@ var callerChanges = map[string]callerChange{
 		}
 		return err
 	}, ends: true},
-	"removed": {change: func(f *fixture, ben store.Identity) error {
+	"removed": {change: func(f *fixture, ben people.Identity) error {
 		return errOf(f.People.RemoveMember(f.ctx(), f.owner.Caller, ben.UserID))
 	}, ends: true},
-	"role": {change: func(f *fixture, ben store.Identity) error {
-		return errOf(f.People.ChangeRole(f.ctx(), f.owner.Caller, ben.UserID, store.RoleMember))
-	}, sees: func(ben *store.Identity) { ben.Role = store.RoleMember }},
-	"user's name": {change: func(f *fixture, ben store.Identity) error {
+	"role": {change: func(f *fixture, ben people.Identity) error {
+		return errOf(f.People.ChangeRole(f.ctx(), f.owner.Caller, ben.UserID, people.RoleMember))
+	}, sees: func(ben *people.Identity) { ben.Role = people.RoleMember }},
+	"user's name": {change: func(f *fixture, ben people.Identity) error {
 		return f.People.RenameUser(f.ctx(), ben.Caller, "Benjamin")
-	}, sees: func(ben *store.Identity) { ben.UserName = "Benjamin" }},
-	"organization's name": {change: func(f *fixture, _ store.Identity) error {
-		return f.People.UpdateOrganization(f.ctx(), f.owner.Caller, store.OrganizationSettings{Name: "Acme Ltd"})
-	}, sees: func(ben *store.Identity) { ben.OrganizationName = "Acme Ltd" }},
-	"undone": {change: func(f *fixture, _ store.Identity) error {
+	}, sees: func(ben *people.Identity) { ben.UserName = "Benjamin" }},
+	"organization's name": {change: func(f *fixture, _ people.Identity) error {
+		return f.People.UpdateOrganization(f.ctx(), f.owner.Caller, people.OrganizationSettings{Name: "Acme Ltd"})
+	}, sees: func(ben *people.Identity) { ben.OrganizationName = "Acme Ltd" }},
+	"undone": {change: func(f *fixture, _ people.Identity) error {
 		undone := errors.New("undone")
 		err := f.Write(f.ctx(), func(tx db.Tx) error {
-			store.ForgetKnown(f.People, tx)
+			f.People.ForgetKnown(tx)
 			return undone
 		})
 		if !errors.Is(err, undone) {
 			return errors.Join(err, errors.New("the write was not undone"))
 		}
 		return nil
-	}, sees: func(*store.Identity) {}},
-	"changed by hand": {change: func(f *fixture, ben store.Identity) error {
+	}, sees: func(*people.Identity) {}},
+	"changed by hand": {change: func(f *fixture, ben people.Identity) error {
 		f.exec(`UPDATE users SET name = 'B' WHERE id = ?`, ben.UserID)
-		f.clock.advance(store.KnownFor)
+		f.clock.advance(10 * time.Second)
 		return nil
-	}, sees: func(ben *store.Identity) { ben.UserName = "B" }},
+	}, sees: func(ben *people.Identity) { ben.UserName = "B" }},
 }
 
 // TestKnownCallers changes cached data of a caller. The next request must see each change.
@@ -104,11 +104,11 @@ func TestKnownCallers(t *testing.T) {
 const benSecret = "jm_live_secret_of_ben"
 
 // ben creates an Admin with a key, and returns the cached identity.
-func (f *fixture) ben() store.Identity {
+func (f *fixture) ben() people.Identity {
 	f.t.Helper()
 	is := is.New(f.t)
-	_, _, err := f.People.CreateKey(f.ctx(), store.Operator(), store.NewKey{Name: "ci", Email: "ben@acme.test",
-		OrganizationName: "Acme", Role: store.RoleAdmin, Secret: benSecret})
+	_, _, err := f.People.CreateKey(f.ctx(), people.Operator(), people.NewKey{Name: "ci", Email: "ben@acme.test",
+		OrganizationName: "Acme", Role: people.RoleAdmin, Secret: benSecret})
 	is.NoErr(err)
 	ben, err := f.People.Authenticate(f.ctx(), benSecret)
 	is.NoErr(err)
@@ -123,7 +123,7 @@ func TestKnownDuringAChange(t *testing.T) {
 	f := newFixture(t)
 	f.ben()
 	is.NoErr(f.Write(context.Background(), func(tx db.Tx) error {
-		store.ForgetKnown(f.People, tx)
+		f.People.ForgetKnown(tx)
 		_, err := tx.Exec(`UPDATE users SET name = 'B' WHERE email = 'ben@acme.test'`)
 		if err != nil {
 			return err
@@ -145,7 +145,7 @@ func TestKnownCap(t *testing.T) {
 	f := newFixture(t)
 	f.accept(f.turn())
 	none := 0.0
-	settings := store.OrganizationSettings{Name: "Acme", MonthlyCreditCap: &none}
+	settings := people.OrganizationSettings{Name: "Acme", MonthlyCreditCap: &none}
 	is.NoErr(f.People.UpdateOrganization(f.ctx(), f.owner.Caller, settings))
 	is.True(db.IsKind(errOf(f.CreateTurn(f.ctx(), f.turn())), db.PaymentRequired))
 	left, limited, err := f.People.Allowance(f.ctx(), f.owner.OrganizationID)
@@ -177,12 +177,15 @@ var knownColumns = map[string]*regexp.Regexp{
 }
 
 // TestChangesOfKnownColumns finds the statements that change cached data. Each must be in a
-// function that calls forgetKnown.
+// function that calls ForgetKnown.
 func TestChangesOfKnownColumns(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	files, err := filepath.Glob("*.go")
 	is.NoErr(err)
+	inRooms, err := filepath.Glob("*/*.go")
+	is.NoErr(err)
+	files = append(files, inRooms...)
 	found, set := 0, token.NewFileSet()
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -196,7 +199,7 @@ func TestChangesOfKnownColumns(t *testing.T) {
 				found++
 			}
 			if changes && !forgets {
-				t.Errorf("%v: a statement changes identities or caps, and nothing calls forgetKnown", set.Position(d.Pos()))
+				t.Errorf("%v: a statement changes identities or caps, and nothing calls ForgetKnown", set.Position(d.Pos()))
 			}
 		}
 	}
@@ -226,12 +229,12 @@ func TestChangesKnown(t *testing.T) {
 }
 
 // changesKnown reports whether a declaration contains a statement that changes cached data, and
-// whether it calls forgetKnown.
+// whether it calls ForgetKnown.
 func changesKnown(d ast.Decl) (changes, forgets bool) {
 	ast.Inspect(d, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
-			forgets = forgets || n.Sel.Name == "forgetKnown"
+			forgets = forgets || n.Sel.Name == "ForgetKnown"
 		case *ast.BasicLit:
 			for _, form := range []*regexp.Regexp{changeOfKnown, insertOfKnown} {
 				m := form.FindStringSubmatch(strings.Trim(n.Value, "`\""))

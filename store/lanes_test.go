@@ -7,11 +7,12 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // strangersTurn returns a turn that somebody who is no member asks the fixture's worker for.
 func (f *fixture) strangersTurn(w store.Worker) store.NewTurn {
-	return store.NewTurn{Caller: store.Caller{OrganizationID: w.OrganizationID, Trigger: store.TriggerEmail},
+	return store.NewTurn{Caller: people.Caller{OrganizationID: w.OrganizationID, Trigger: people.TriggerEmail},
 		WorkerID: w.ID, Input: "Please", Budget: store.BudgetLow}
 }
 
@@ -21,7 +22,7 @@ func TestStrangersQueue(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixtureWith(t, store.Options{QueueLimit: 8, QueueTotal: 12})
-	sam := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	sam := f.caller("Globex", "sam@globex.test", people.RoleOwner)
 	theirs := f.newWorker(sam, store.NewWorker{})
 	create := func(n store.NewTurn) error { return errOf(f.CreateTurn(t.Context(), n)) }
 	for range 2 {

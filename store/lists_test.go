@@ -13,6 +13,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -41,17 +42,17 @@ func TestTaskFilters(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	second := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
-	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
-	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	member := f.caller("Acme", "mo@acme.test", people.RoleMember)
+	stranger := f.caller("Globex", "sam@globex.test", people.RoleOwner)
 	f.accept(store.NewTurn{Caller: stranger.Caller, NewWorker: &store.NewWorker{}, Input: "Theirs", Budget: store.BudgetLow})
 	all := variedTasks(t, f, []store.Worker{f.worker, second})
 
 	middle := all[len(all)/2].CreatedAt
 	combinations := 0
-	for _, caller := range []store.Caller{f.owner.Caller, member.Caller} {
+	for _, caller := range []people.Caller{f.owner.Caller, member.Caller} {
 		for _, worker := range []string{"", f.worker.ID, second.ID} {
 			for _, status := range []store.Status{"", store.Pending, store.Completed, store.Failed} {
-				for _, trigger := range []store.Trigger{"", store.TriggerAPI, store.TriggerEmail} {
+				for _, trigger := range []people.Trigger{"", people.TriggerAPI, people.TriggerEmail} {
 					for _, text := range []string{"", "REPORT", "100%"} {
 						for window := range 4 {
 							for _, archived := range []bool{false, true} {
@@ -84,7 +85,8 @@ func variedTasks(t *testing.T, f *fixture, workers []store.Worker) []store.Task 
 		n := f.turn()
 		n.WorkerID = workers[i%2].ID
 		n.Title = []string{"Report on sales", "100% done", `100\% done_x`}[i%3]
-		n.Caller.Trigger = []store.Trigger{store.TriggerAPI, store.TriggerEmail, store.TriggerUI, store.TriggerSchedule}[i/2%4]
+		n.Caller.Trigger = []people.Trigger{people.TriggerAPI, people.TriggerEmail, people.TriggerUI,
+			people.TriggerSchedule}[i/2%4]
 		turn := f.accept(n)
 		if status := []store.Status{store.Pending, store.Completed, store.Failed}[i/3%3]; status != store.Pending {
 			if _, err := f.FinishTurn(t.Context(), f.claimOne("r"), nil, store.Outcome{Status: status}); err != nil {
@@ -108,10 +110,10 @@ func variedTasks(t *testing.T, f *fixture, workers []store.Worker) []store.Task 
 	return list
 }
 
-func checkFilter(t *testing.T, f *fixture, c store.Caller, q store.TaskQuery, all []store.Task, private string) {
+func checkFilter(t *testing.T, f *fixture, c people.Caller, q store.TaskQuery, all []store.Task, private string) {
 	t.Helper()
 	is := is.New(t)
-	if q.WorkerID == private && c.Role == store.RoleMember {
+	if q.WorkerID == private && c.Role == people.RoleMember {
 		is.True(db.IsKind(errOf(f.Tasks(t.Context(), c, q)), db.Forbidden))
 		return
 	}
@@ -122,7 +124,7 @@ func checkFilter(t *testing.T, f *fixture, c store.Caller, q store.TaskQuery, al
 			strings.Contains(strings.ToLower(k.Title), strings.ToLower(q.Text)) &&
 			(q.CreatedAfter.IsZero() || k.CreatedAt.After(q.CreatedAfter)) &&
 			(q.CreatedBefore.IsZero() || k.CreatedAt.Before(q.CreatedBefore)) &&
-			(c.Role != store.RoleMember || k.WorkerID != private) {
+			(c.Role != people.RoleMember || k.WorkerID != private) {
 			want = append(want, k.ID)
 		}
 	}

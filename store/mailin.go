@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // Mailbox returns the worker to which a mail is addressed, without a check of access. Only the
@@ -25,8 +26,9 @@ func (s *Store) Mailbox(ctx context.Context, workerID string) (Worker, error) {
 // MailCaller returns the user with that email address as a Caller in an organization, and
 // reports whether they are a member. Any other address is a stranger, who sees public
 // workers.
-func (s *Store) MailCaller(ctx context.Context, organizationID, address string) (c Caller, member bool, err error) {
-	c = Caller{OrganizationID: organizationID, Trigger: TriggerEmail}
+func (s *Store) MailCaller(ctx context.Context, organizationID, address string) (c people.Caller, member bool,
+	err error) {
+	c = people.Caller{OrganizationID: organizationID, Trigger: people.TriggerEmail}
 	if address == "" {
 		return c, false, nil
 	}
@@ -129,7 +131,7 @@ func (s *Store) Answerable(ctx context.Context, t Turn) (bool, error) {
 // Sender returns the From address of the mail that started a turn, or "" if no mail did. Anybody
 // can write any address there. Later mails of the turn have answered its questions.
 func (s *Store) Sender(ctx context.Context, t Turn) (string, error) {
-	if t.TriggeredBy != TriggerEmail {
+	if t.TriggeredBy != people.TriggerEmail {
 		return "", nil
 	}
 	return db.One(ctx, s.db, db.ScanString, `SELECT COALESCE((SELECT from_address FROM inbound_emails
@@ -321,7 +323,7 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 	}
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		n.Worker, n.Status, n.Reason = Worker{}, EmailIgnored, "for the postmaster"
-		n.Worker.OrganizationID, err = db.One(ctx, tx, db.ScanString, firstOrganization)
+		n.Worker.OrganizationID, err = db.One(ctx, tx, db.ScanString, people.FirstOrganization)
 		if err != nil {
 			return fmt.Errorf("find the first organization: %w", err)
 		}
@@ -338,10 +340,10 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 
 // ReleaseEmail starts the turn of a mail that was held or ignored. It returns Forbidden for a
 // Member.
-func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewTurn) (e Email, err error) {
+func (s *Store) ReleaseEmail(ctx context.Context, c people.Caller, id string, turn NewTurn) (e Email, err error) {
 	turn.workspace = s.look(ctx, turn)
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if err := roleNow(ctx, tx, &c); err != nil {
+		if err := people.RoleNow(ctx, tx, &c); err != nil {
 			return err
 		}
 		if e, err = releasable(ctx, tx, c, id); err != nil {
@@ -369,22 +371,22 @@ func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewT
 		}
 		s.db.Notify(tx, e.OrgID, db.ChangedOutbox)
 		e.Status, e.Reason, e.TurnID, e.TaskID = EmailAccepted, "", t.ID, t.TaskID
-		return s.People.audit(tx, c, "email.release", e.ID, map[string]any{"from": e.From, "worker": e.WorkerID})
+		return s.People.Audit(tx, c, "email.release", e.ID, map[string]any{"from": e.From, "worker": e.WorkerID})
 	})
 	return e, err
 }
 
 // Releasable returns a mail that the caller may release.
-func (s *Store) Releasable(ctx context.Context, c Caller, id string) (Email, error) {
+func (s *Store) Releasable(ctx context.Context, c people.Caller, id string) (Email, error) {
 	return releasable(ctx, s.db, c, id)
 }
 
-func releasable(ctx context.Context, q db.Querier, c Caller, id string) (Email, error) {
+func releasable(ctx context.Context, q db.Querier, c people.Caller, id string) (Email, error) {
 	e, err := visibleEmail(ctx, q, c, id)
 	switch {
 	case err != nil:
 		return e, err
-	case !c.Role.may(ManageMail):
+	case !c.Role.May(people.ManageMail):
 		return e, db.Errorf(db.Forbidden, "only an Owner or Admin may release mail")
 	case e.WorkerID == "":
 		return e, db.Errorf(db.Conflict, "the mail is for the postmaster and starts no work")

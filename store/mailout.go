@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // queueReply adds a reply to the outbox in the transaction that ends a turn, if a mail
 // started the turn. The reply answers the newest mail of the turn. That mail may be an answer
 // to a question of the turn. A silent task gets no reply: see speaks.
 func (s *Store) queueReply(tx db.Tx, t Turn) error {
-	if t.TriggeredBy != TriggerEmail {
+	if t.TriggeredBy != people.TriggerEmail {
 		return nil
 	}
 	now := s.db.Millis()
@@ -315,15 +316,15 @@ func bounce(tx db.Tx, messageIDs []string, reason, condition, value string) erro
 // SendAgain makes a reply due at once, and sets its attempts to 0. The status of the reply must be
 // queued, failed, bounced or kept. SendAgain returns a Conflict for a reply that was sent, for a
 // received mail, and for an archived task or a deleted worker. It returns Forbidden for a Member.
-func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, err error) {
+func (s *Store) SendAgain(ctx context.Context, c people.Caller, id string) (e Email, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if err := roleNow(ctx, tx, &c); err != nil {
+		if err := people.RoleNow(ctx, tx, &c); err != nil {
 			return err
 		}
 		if e, err = visibleEmail(ctx, tx, c, id); err != nil {
 			return err
 		}
-		if err := c.Allow(ManageMail); err != nil {
+		if err := c.Allow(people.ManageMail); err != nil {
 			return err
 		}
 		if e.Direction == Outbound && e.TurnID != "" {
@@ -348,7 +349,7 @@ func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, er
 			return err
 		}
 		s.db.Notify(tx, c.OrganizationID, db.ChangedOutbox)
-		return s.People.audit(tx, c, "email.retry", e.ID, map[string]any{"to": e.To, "worker": e.WorkerID})
+		return s.People.Audit(tx, c, "email.retry", e.ID, map[string]any{"to": e.To, "worker": e.WorkerID})
 	})
 	return e, err
 }

@@ -9,12 +9,13 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // TestRoles tries every change of every role by a caller of every role.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	roles := []store.Role{store.RoleOwner, store.RoleAdmin, store.RoleMember}
+	roles := []people.Role{people.RoleOwner, people.RoleAdmin, people.RoleMember}
 	for _, by := range roles {
 		t.Run(string(by), func(t *testing.T) {
 			t.Parallel()
@@ -30,7 +31,7 @@ func TestRoles(t *testing.T) {
 					} else {
 						_, err = f.People.ChangeRole(f.ctx(), who.Caller, target.UserID, to)
 					}
-					allowed := by == store.RoleOwner || by == store.RoleAdmin && from != store.RoleOwner && to != store.RoleOwner
+					allowed := by == people.RoleOwner || by == people.RoleAdmin && from != people.RoleOwner && to != people.RoleOwner
 					if allowed != (err == nil) || err != nil && !db.IsKind(err, db.Forbidden) {
 						t.Errorf("%s changes %s to %q: %v", by, from, to, err)
 					}
@@ -54,13 +55,13 @@ func TestLastOwner(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	f.caller("Globex", "ann@acme.test", store.RoleOwner) // does not count here
-	is.True(db.IsKind(errOf(f.People.ChangeRole(f.ctx(), f.owner.Caller, f.owner.UserID, store.RoleAdmin)), db.Conflict))
+	f.caller("Globex", "ann@acme.test", people.RoleOwner) // does not count here
+	is.True(db.IsKind(errOf(f.People.ChangeRole(f.ctx(), f.owner.Caller, f.owner.UserID, people.RoleAdmin)), db.Conflict))
 	is.True(db.IsKind(errOf(f.People.RemoveMember(f.ctx(), f.owner.Caller, f.owner.UserID)), db.Conflict))
-	other := f.caller("Acme", "other@acme.test", store.RoleOwner)
-	is.NoErr(errOf(f.People.ChangeRole(f.ctx(), other.Caller, f.owner.UserID, store.RoleMember)))
+	other := f.caller("Acme", "other@acme.test", people.RoleOwner)
+	is.NoErr(errOf(f.People.ChangeRole(f.ctx(), other.Caller, f.owner.UserID, people.RoleMember)))
 	// The other owner sends a change at the same time.
-	is.True(db.IsKind(errOf(f.People.ChangeRole(f.ctx(), f.owner.Caller, other.UserID, store.RoleMember)), db.Forbidden))
+	is.True(db.IsKind(errOf(f.People.ChangeRole(f.ctx(), f.owner.Caller, other.UserID, people.RoleMember)), db.Forbidden))
 	is.True(db.IsNotFound(errOf(f.People.RemoveMember(f.ctx(), other.Caller, "usr_none"))))
 	is.True(db.IsKind(errOf(f.People.ChangeRole(f.ctx(), other.Caller, f.owner.UserID, "king")), db.Invalid))
 }
@@ -72,14 +73,15 @@ func TestRemoval(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	// The member joins through the command line, before using this invitation.
-	_, invitation, err := f.People.CreateInvitation(f.ctx(), f.owner.Caller, "Mo@acme.test", store.RoleAdmin)
+	_, invitation, err := f.People.CreateInvitation(f.ctx(), f.owner.Caller, "Mo@acme.test", people.RoleAdmin)
 	is.NoErr(err)
-	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
-	_, key, err := f.People.CreateKey(f.ctx(), f.caller("Acme", "mo@acme.test", store.RoleAdmin).Caller, store.NewKey{Name: "mine"})
+	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
+	_, key, err := f.People.CreateKey(f.ctx(), f.caller("Acme", "mo@acme.test", people.RoleAdmin).Caller,
+		people.NewKey{Name: "mine"})
 	is.NoErr(err)
 	session, err := f.People.CreateSession(f.ctx(), mo.Caller, "")
 	is.NoErr(err)
-	there := f.caller("Globex", "mo@acme.test", store.RoleMember)
+	there := f.caller("Globex", "mo@acme.test", people.RoleMember)
 	away, err := f.People.CreateSession(f.ctx(), mo.Caller, "")
 	is.NoErr(err)
 	_, id, err := f.People.SessionIdentity(f.ctx(), away)
@@ -93,7 +95,7 @@ func TestRemoval(t *testing.T) {
 	is.NoErr(err)
 
 	is.NoErr(errOf(f.People.RemoveMember(f.ctx(), f.owner.Caller, mo.UserID)))
-	is.True(db.IsNotFound(errOf(f.People.Link(f.ctx(), store.LinkInvitation, invitation))))
+	is.True(db.IsNotFound(errOf(f.People.Link(f.ctx(), people.LinkInvitation, invitation))))
 	is.True(db.IsKind(errOf(f.People.Authenticate(f.ctx(), key)), db.Unauthorized))
 	is.True(db.IsKind(errOf(f.People.SessionIdentity(f.ctx(), session)), db.Unauthorized))
 	who, _, err := f.People.SessionIdentity(f.ctx(), away)
@@ -118,7 +120,7 @@ func TestRemoval(t *testing.T) {
 	is.Equal(len(keys), 4) // the keys remain in the list
 
 	// A member who is added again gets none of the old rights.
-	back := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	back := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	is.True(db.IsKind(errOf(f.People.Authenticate(f.ctx(), key)), db.Unauthorized))
 	is.True(db.IsKind(errOf(f.Worker(f.ctx(), back.Caller, private.ID)), db.Forbidden))
 }
@@ -128,12 +130,13 @@ func TestMembers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	f.caller("Globex", "sam@globex.test", people.RoleOwner)
 	for _, name := range []string{"a", "b", "c"} {
 		f.clock.advance(time.Second)
-		f.caller("Acme", name+"@acme.test", store.RoleMember)
+		f.caller("Acme", name+"@acme.test", people.RoleMember)
 	}
-	emails := walk(t, func(m store.Member) string { return m.Email }, func(cursor string) ([]store.Member, string, error) {
+	emails := walk(t, func(m people.Member) string { return m.Email }, func(cursor string) ([]people.Member, string,
+		error) {
 		return f.People.Members(f.ctx(), f.owner.Caller, cursor, 3)
 	})
 	is.Equal(emails, []string{"ann@acme.test", "a@acme.test", "b@acme.test", "c@acme.test"})
@@ -148,10 +151,10 @@ func TestOrganizationSettings(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	f.caller("Globex", "sam@globex.test", store.RoleOwner)
-	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
+	f.caller("Globex", "sam@globex.test", people.RoleOwner)
+	admin := f.caller("Acme", "ada@acme.test", people.RoleAdmin)
 	cap := 12.5
-	set := store.OrganizationSettings{Name: " Acme & Sons ", MonthlyCreditCap: &cap}
+	set := people.OrganizationSettings{Name: " Acme & Sons ", MonthlyCreditCap: &cap}
 	is.True(db.IsKind(f.People.UpdateOrganization(f.ctx(), admin.Caller, set), db.Forbidden))
 	is.True(db.IsKind(errOf(f.People.OrganizationSettings(f.ctx(), admin.Caller)), db.Forbidden))
 	is.NoErr(f.People.UpdateOrganization(f.ctx(), f.owner.Caller, set))
@@ -165,10 +168,11 @@ func TestOrganizationSettings(t *testing.T) {
 	is.True(limited)
 	is.Equal(left, int64(12.5*db.NanosPerCredit)-7)
 	less := -1.0
-	for _, wrong := range []store.OrganizationSettings{{Name: " "}, {Name: "Globex"}, {Name: strings.Repeat("x", 201)}, {Name: "Acme", MonthlyCreditCap: &less}} {
+	for _, wrong := range []people.OrganizationSettings{{Name: " "}, {Name: "Globex"}, {Name: strings.Repeat("x", 201)},
+		{Name: "Acme", MonthlyCreditCap: &less}} {
 		is.True(db.IsKind(f.People.UpdateOrganization(f.ctx(), f.owner.Caller, wrong), db.Invalid))
 	}
-	is.NoErr(f.People.UpdateOrganization(f.ctx(), f.owner.Caller, store.OrganizationSettings{Name: "Acme & Sons"}))
+	is.NoErr(f.People.UpdateOrganization(f.ctx(), f.owner.Caller, people.OrganizationSettings{Name: "Acme & Sons"}))
 	log := f.texts(`SELECT action || ' ' || detail FROM audit_log WHERE action LIKE 'organization.%' ORDER BY num`)
 	is.Equal(log, []string{`organization.name {"from":"Acme","to":"Acme \u0026 Sons"}`, `organization.cap {"from":null,"to":12.5}`, `organization.cap {"from":12.5,"to":null}`})
 }
@@ -205,12 +209,12 @@ func TestPreferences(t *testing.T) {
 	is.NoErr(err)
 	who, _, err := f.People.SessionIdentity(f.ctx(), session)
 	is.NoErr(err)
-	is.Equal(who.Preferences, store.Preferences{Shortcuts: true}) // the defaults
-	set := store.Preferences{Theme: "dark", Language: "de"}
+	is.Equal(who.Preferences, people.Preferences{Shortcuts: true}) // the defaults
+	set := people.Preferences{Theme: "dark", Language: "de"}
 	is.NoErr(f.People.SetPreferences(f.ctx(), f.owner.Caller, set))
-	is.True(db.IsKind(f.People.SetPreferences(f.ctx(), f.owner.Caller, store.Preferences{Theme: "pink"}), db.Invalid))
+	is.True(db.IsKind(f.People.SetPreferences(f.ctx(), f.owner.Caller, people.Preferences{Theme: "pink"}), db.Invalid))
 	is.True(db.IsKind(f.People.SetPreferences(f.ctx(), f.owner.Caller,
-		store.Preferences{Language: "a-very-long-language"}), db.Invalid)) // too long
+		people.Preferences{Language: "a-very-long-language"}), db.Invalid)) // too long
 	who, _, err = f.People.SessionIdentity(f.ctx(), session)
 	is.NoErr(err)
 	is.Equal(who.Preferences, set)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // NewTurn is an instruction to accept. TaskID selects an existing task, or a new one
@@ -11,7 +12,7 @@ import (
 // the task is new. Without WorkerID and an existing task, NewWorker is created. In a task with exactly
 // one open question, which asks the caller, the instruction is the answer.
 type NewTurn struct {
-	Caller         Caller
+	Caller         people.Caller
 	WorkerID       string
 	NewWorker      *NewWorker
 	TaskID         string // from the client
@@ -56,7 +57,7 @@ func (n NewTurn) check() error {
 }
 
 // ownFolder reports whether a new task of the worker gets a folder of its own.
-func (n NewTurn) ownFolder(w Worker) bool { return n.Caller.stranger() || w.Workspace == TaskWorkspace }
+func (n NewTurn) ownFolder(w Worker) bool { return n.Caller.Stranger() || w.Workspace == TaskWorkspace }
 
 // checkAttachments returns an error if attachments are in another folder than the turn's.
 // That happens if the task or its worker changed after the files were stored.

@@ -320,7 +320,7 @@ func (s *Store) CatchUp(ctx context.Context) error {
 	if s.node == nil {
 		return nil
 	}
-	s.People.forget()
+	s.People.Forget()
 	s.modelChanges.Add(1)
 	return s.CountQueued(ctx)
 }

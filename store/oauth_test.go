@@ -9,8 +9,8 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -25,20 +25,22 @@ func challenge() string {
 const callback = "https://client.example/back"
 
 // consent registers a client and grants it access for who. It returns the client and its code.
-func (f *fixture) consent(who store.Identity) (store.OAuthClient, string) {
+func (f *fixture) consent(who people.Identity) (people.OAuthClient, string) {
 	f.t.Helper()
 	is := is.New(f.t)
 	client, err := f.People.RegisterOAuthClient(f.ctx(), "Assistant", []string{callback})
 	is.NoErr(err)
-	code, err := f.People.Consent(f.ctx(), who.Caller, store.Consent{ClientID: client.ID, RedirectURI: callback, CodeChallenge: challenge()})
+	code, err := f.People.Consent(f.ctx(), who.Caller, people.Consent{ClientID: client.ID, RedirectURI: callback,
+		CodeChallenge: challenge()})
 	is.NoErr(err)
 	return client, code
 }
 
 // tokens exchanges a code of the client for tokens.
-func (f *fixture) tokens(client store.OAuthClient, code string) store.OAuthTokens {
+func (f *fixture) tokens(client people.OAuthClient, code string) people.OAuthTokens {
 	f.t.Helper()
-	t, err := f.People.ExchangeCode(f.ctx(), store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}, "10.0.0.1")
+	t, err := f.People.ExchangeCode(f.ctx(), people.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback,
+		Verifier: verifier}, "10.0.0.1")
 	is.New(f.t).NoErr(err)
 	return t
 }
@@ -48,7 +50,7 @@ func TestOAuthFromConsentToRevocation(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	c := f.clock
-	ann := f.caller("Acme", "bob@acme.test", store.RoleMember)
+	ann := f.caller("Acme", "bob@acme.test", people.RoleMember)
 	client, code := f.consent(ann)
 	first := f.tokens(client, code)
 	who, err := f.People.AuthenticateMCP(f.ctx(), first.Access)
@@ -57,7 +59,7 @@ func TestOAuthFromConsentToRevocation(t *testing.T) {
 	_, err = f.People.Authenticate(f.ctx(), first.Access)
 	is.True(db.IsKind(err, db.Unauthorized)) // the token is valid for the whole API
 
-	c.advance(store.OAuthTokenLifetime)
+	c.advance(people.OAuthTokenLifetime)
 	is.True(db.IsKind(errOf(f.People.AuthenticateMCP(f.ctx(), first.Access)), db.Unauthorized)) // an hour has passed
 	second, err := f.People.RefreshTokens(f.ctx(), client.ID, first.Refresh, "10.0.0.1")
 	is.NoErr(err)
@@ -85,29 +87,32 @@ func TestOAuthFromConsentToRevocation(t *testing.T) {
 
 func TestCodesThatDoNotWork(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(f *fixture, c *clock, x *store.OAuthExchange){
-		"another client":     func(_ *fixture, _ *clock, x *store.OAuthExchange) { x.ClientID = "ocl_other" },
-		"another address":    func(_ *fixture, _ *clock, x *store.OAuthExchange) { x.RedirectURI = "https://evil.example/" },
-		"another verifier":   func(_ *fixture, _ *clock, x *store.OAuthExchange) { x.Verifier += "x" },
-		"no verifier":        func(_ *fixture, _ *clock, x *store.OAuthExchange) { x.Verifier = "" },
-		"no code":            func(_ *fixture, _ *clock, x *store.OAuthExchange) { x.Code = "" },
-		"a changed code":     func(_ *fixture, _ *clock, x *store.OAuthExchange) { x.Code += "x" },
-		"too late":           func(_ *fixture, c *clock, _ *store.OAuthExchange) { c.advance(time.Minute) },
-		"used":               func(f *fixture, _ *clock, x *store.OAuthExchange) { _, _ = f.People.ExchangeCode(f.ctx(), *x, "") },
-		"the member is gone": func(f *fixture, _ *clock, _ *store.OAuthExchange) { f.leave("bob@acme.test") },
+	for name, change := range map[string]func(f *fixture, c *clock, x *people.OAuthExchange){
+		"another client":   func(_ *fixture, _ *clock, x *people.OAuthExchange) { x.ClientID = "ocl_other" },
+		"another address":  func(_ *fixture, _ *clock, x *people.OAuthExchange) { x.RedirectURI = "https://evil.example/" },
+		"another verifier": func(_ *fixture, _ *clock, x *people.OAuthExchange) { x.Verifier += "x" },
+		"no verifier":      func(_ *fixture, _ *clock, x *people.OAuthExchange) { x.Verifier = "" },
+		"no code":          func(_ *fixture, _ *clock, x *people.OAuthExchange) { x.Code = "" },
+		"a changed code":   func(_ *fixture, _ *clock, x *people.OAuthExchange) { x.Code += "x" },
+		"too late":         func(_ *fixture, c *clock, _ *people.OAuthExchange) { c.advance(time.Minute) },
+		"used": func(f *fixture, _ *clock, x *people.OAuthExchange) {
+			_, _ = f.People.ExchangeCode(f.ctx(), *x,
+				"")
+		},
+		"the member is gone": func(f *fixture, _ *clock, _ *people.OAuthExchange) { f.leave("bob@acme.test") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			f := newFixture(t)
 			c := f.clock
-			client, code := f.consent(f.caller("Acme", "bob@acme.test", store.RoleMember))
-			x := store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}
+			client, code := f.consent(f.caller("Acme", "bob@acme.test", people.RoleMember))
+			x := people.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}
 			change(f, c, &x)
 			is.True(db.IsKind(errOf(f.People.ExchangeCode(f.ctx(), x, "")), db.Invalid)) // the code works
 			is.Equal(f.count(`SELECT count(*) FROM api_keys WHERE oauth_grant_id IS NOT NULL AND revoked_at IS NULL`), int64(0))
 			if name != "a changed code" && name != "no code" { // these belong to no grant
-				x = store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}
+				x = people.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}
 				_, err := f.People.ExchangeCode(f.ctx(), x, "")
 				is.True(db.IsKind(err, db.Invalid)) // the code works after it was misused
 			}
@@ -129,19 +134,20 @@ func (f *fixture) leave(email string) {
 
 func TestGrantsEnd(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(f *fixture, owner, ann store.Identity, client store.OAuthClient, t store.OAuthTokens) error{
-		"with the membership": func(f *fixture, _, _ store.Identity, _ store.OAuthClient, _ store.OAuthTokens) error {
+	for name, end := range map[string]func(f *fixture, owner, ann people.Identity, client people.OAuthClient,
+		t people.OAuthTokens) error{
+		"with the membership": func(f *fixture, _, _ people.Identity, _ people.OAuthClient, _ people.OAuthTokens) error {
 			f.leave("bob@acme.test")
 			return nil
 		},
-		"by their person": func(f *fixture, _, ann store.Identity, _ store.OAuthClient, _ store.OAuthTokens) error {
+		"by their person": func(f *fixture, _, ann people.Identity, _ people.OAuthClient, _ people.OAuthTokens) error {
 			grants, err := f.People.OAuthGrants(f.ctx(), ann.Caller)
 			if err != nil || len(grants) != 1 {
 				return err
 			}
 			return f.People.RevokeOAuthGrant(f.ctx(), ann.Caller, grants[0].ID)
 		},
-		"by an owner": func(f *fixture, owner, _ store.Identity, _ store.OAuthClient, t store.OAuthTokens) error {
+		"by an owner": func(f *fixture, owner, _ people.Identity, _ people.OAuthClient, t people.OAuthTokens) error {
 			who, err := f.People.AuthenticateMCP(f.ctx(), t.Access)
 			if err != nil {
 				return err
@@ -152,10 +158,11 @@ func TestGrantsEnd(t *testing.T) {
 			_, err = f.People.RevokeKey(f.ctx(), owner.Caller, who.KeyID)
 			return err
 		},
-		"by the client": func(f *fixture, _, _ store.Identity, client store.OAuthClient, t store.OAuthTokens) error {
+		"by the client": func(f *fixture, _, _ people.Identity, client people.OAuthClient, t people.OAuthTokens) error {
 			return f.People.RevokeToken(f.ctx(), client.ID, t.Access, "")
 		},
-		"by the client's refresh token": func(f *fixture, _, _ store.Identity, client store.OAuthClient, t store.OAuthTokens) error {
+		"by the client's refresh token": func(f *fixture, _, _ people.Identity, client people.OAuthClient,
+			t people.OAuthTokens) error {
 			return f.People.RevokeToken(f.ctx(), client.ID, t.Refresh, "")
 		},
 	} {
@@ -163,7 +170,7 @@ func TestGrantsEnd(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			f := newFixture(t)
-			owner, ann := f.owner, f.caller("Acme", "bob@acme.test", store.RoleMember)
+			owner, ann := f.owner, f.caller("Acme", "bob@acme.test", people.RoleMember)
 			client, code := f.consent(ann)
 			tokens := f.tokens(client, code)
 			is.NoErr(f.People.RevokeToken(f.ctx(), "ocl_other", tokens.Access, ""))    // another client's
@@ -203,7 +210,7 @@ func TestRedirectAddresses(t *testing.T) {
 		})
 	}
 	is := is.New(t)
-	c := store.OAuthClient{RedirectURIs: []string{"http://127.0.0.1/cb", "https://client.example/cb"}}
+	c := people.OAuthClient{RedirectURIs: []string{"http://127.0.0.1/cb", "https://client.example/cb"}}
 	is.True(c.Redirects("http://127.0.0.1:4711/cb")) // the client may choose the port
 	for _, uri := range []string{"http://127.0.0.1:4711/other", "https://client.example:8443/cb", "https://client.example/cb/", "http://localhost/cb", ""} {
 		is.True(!c.Redirects(uri)) // the browser would be sent to an unregistered address
@@ -215,7 +222,7 @@ func TestUnusedProgramsArePruned(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	c := f.clock
-	ann := f.caller("Acme", "bob@acme.test", store.RoleMember)
+	ann := f.caller("Acme", "bob@acme.test", people.RoleMember)
 	kept, code := f.consent(ann)
 	f.tokens(kept, code)
 	unused, _ := f.consent(ann) // its code is never used

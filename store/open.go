@@ -14,6 +14,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/gate"
+	"journeyman/store/people"
 	"journeyman/store/seal"
 	"journeyman/store/sqlite"
 )
@@ -31,7 +32,6 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 	opt.QueueLimit = cmp.Or(opt.QueueLimit, 10_000)
 	opt.QueueTotal = cmp.Or(opt.QueueTotal, 10*opt.QueueLimit)
 	opt.Timezone = cmp.Or(opt.Timezone, time.UTC)
-	opt.PasswordMemory = cmp.Or(opt.PasswordMemory, argonMemory)
 	opt.versions = cmp.Or(opt.versions, knownVersions())
 	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	if err := openFolder(dir, opt.Log); err != nil {
@@ -89,7 +89,7 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 
 // furnish makes the rooms of the store, which stand on the open database.
 func (s *Store) furnish(opt Options) {
-	s.People = newPeopleStore(peopleConfig{DB: s.db, Gate: s.Gate, Seal: s.seal, PasswordMemory: opt.PasswordMemory,
+	s.People = people.New(people.Config{DB: s.db, Gate: s.Gate, Seal: s.seal, PasswordMemory: opt.PasswordMemory,
 		OnCap: s.alertCap, OnLeave: removeUserChannels})
 }
 

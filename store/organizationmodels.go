@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // OrganizationModels are the models that an organization has set up, as the runner needs
@@ -40,7 +41,7 @@ func (s *Store) OrganizationModels(ctx context.Context, organizationID string) (
 		if err != nil {
 			return db.NoRecord(err, "organization")
 		}
-		if m.First, err = s.People.isFirst(ctx, q, organizationID); err != nil {
+		if m.First, err = s.People.IsFirst(ctx, q, organizationID); err != nil {
 			return err
 		}
 		m.Providers, err = db.All(ctx, q, s.openProvider, `SELECT sealed, `+providerColumns+` FROM model_providers
@@ -71,7 +72,7 @@ func (s *Store) openProvider(row db.Scanner) (p OpenProvider, err error) {
 // SetDefaultModels sets the chain of models for workers that choose none; "" means the server's. It
 // returns Forbidden unless the caller is an Owner. It returns a Conflict unless the chain is still
 // was. The caller has checked the names.
-func (s *Store) SetDefaultModels(ctx context.Context, c Caller, was, chain string) error {
+func (s *Store) SetDefaultModels(ctx context.Context, c people.Caller, was, chain string) error {
 	var f db.Fields
 	if db.CheckLine(&f, "models", chain, MaxModelName); f.Err() != nil {
 		return f.Err()

@@ -15,6 +15,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 )
 
 // TestOrgDiskIsShared stores contents from many goroutines at once. No more fit than there is room for, and what was
@@ -146,7 +147,7 @@ func TestMeasureOrganizations(t *testing.T) {
 	is.True(errors.Is(err, errBroken))
 	is.Equal(use(), int64(211))
 
-	rival := f.caller("Rival", "eve@rival.test", store.RoleOwner)
+	rival := f.caller("Rival", "eve@rival.test", people.RoleOwner)
 	is.NoErr(f.DiskOf(rival.OrganizationID).Room())
 }
 

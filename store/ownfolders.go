@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // Workspace returns the folder of a worker's tasks, or the own folder of one of them. The
 // folder may not exist. It returns Forbidden unless the caller created the worker, and
 // NotFound for a task of another worker.
-func (s *Store) Workspace(ctx context.Context, c Caller, workerID, taskID string) (Folder, error) {
+func (s *Store) Workspace(ctx context.Context, c people.Caller, workerID, taskID string) (Folder, error) {
 	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil || taskID == "" {
 		return Folder{WorkerID: workerID}, err
 	}
@@ -28,7 +29,7 @@ const tasksWithFolders = 1000
 
 // OwnFolders returns the newest tasks of a worker that have a folder of their own, at most
 // limit. It returns Forbidden unless the caller created the worker.
-func (s *Store) OwnFolders(ctx context.Context, c Caller, workerID string, limit int) ([]Task, error) {
+func (s *Store) OwnFolders(ctx context.Context, c people.Caller, workerID string, limit int) ([]Task, error) {
 	w, err := ownWorker(ctx, s.db, c, workerID)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // MaxPins is how many workers of an organization a user can pin. Every page lists them.
@@ -25,20 +26,20 @@ func scanPin(row db.Scanner) (p Pin, err error) {
 
 // Pins returns the workers that the caller has pinned and may still see, in the order in
 // which they were pinned.
-func (s *Store) Pins(ctx context.Context, c Caller) ([]Pin, error) {
+func (s *Store) Pins(ctx context.Context, c people.Caller) ([]Pin, error) {
 	list, err := db.All(ctx, s.db, scanPin, `SELECT w.id, w.title, p.created_at
 		FROM worker_pins p CROSS JOIN workers w ON w.id = p.worker_id
 		WHERE p.organization_id = ?1 AND p.user_id = ?2 AND w.deleted_at IS NULL
 			AND (?3 OR w.visibility = 'public' OR w.user_id = ?2
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?2))
-		LIMIT ?4`, c.OrganizationID, c.UserID, c.Role.manages(), MaxPins)
+		LIMIT ?4`, c.OrganizationID, c.UserID, c.Role.Manages(), MaxPins)
 	slices.SortFunc(list, func(a, b Pin) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.ID, b.ID)) })
 	return list, err
 }
 
 // PinWorker pins a worker that the caller may see. A second pin changes nothing. It
 // returns a Conflict if the caller has MaxPins pins already.
-func (s *Store) PinWorker(ctx context.Context, c Caller, workerID string) error {
+func (s *Store) PinWorker(ctx context.Context, c people.Caller, workerID string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := runnableWorker(ctx, tx, c, workerID); err != nil {
 			return err
@@ -67,7 +68,7 @@ func (s *Store) PinWorker(ctx context.Context, c Caller, workerID string) error 
 }
 
 // UnpinWorker removes a pin. It does nothing if the caller has not pinned the worker.
-func (s *Store) UnpinWorker(ctx context.Context, c Caller, workerID string) error {
+func (s *Store) UnpinWorker(ctx context.Context, c people.Caller, workerID string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		s.db.Notify(tx, c.OrganizationID, db.ChangedWorkers)
 		_, err := tx.Exec(`DELETE FROM worker_pins WHERE organization_id = ? AND user_id = ? AND worker_id = ?`,

@@ -8,6 +8,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // TestPins checks that a user sees only pinned workers that exist and that the user may see.
@@ -16,8 +17,8 @@ func TestPins(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	ctx := t.Context()
-	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
-	titles := func(c store.Caller) (list []string) {
+	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
+	titles := func(c people.Caller) (list []string) {
 		pins, err := f.Pins(ctx, c)
 		is.NoErr(err)
 		for _, p := range pins {

@@ -21,6 +21,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -36,7 +37,8 @@ var (
 )
 
 // withoutSQL lists methods that TestQueriesUseIndexes need not call.
-var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "AwaitWrites", "BeginMaintenance", "Leads", "NewTurnID", "NodeURL", "Resign", "Shared", "EndMaintenance", "InMaintenance",
+var withoutSQL = []string{"Disk", "Forget", "KnownCap", "SweepWorkspaces", "AwaitWritable", "AwaitWrites",
+	"BeginMaintenance", "Leads", "NewTurnID", "NodeURL", "Resign", "Shared", "EndMaintenance", "InMaintenance",
 	"Maintenance", "ReadOnly", "ReadOnlyCodes", "Room", "RoomIn", "QueueRoom", "DiskOf", "Writable", "WritableIn", "OnServer", "Storable",
 	"Archive", "BackupRuns", "NoteBackup", "SaveBackupRuns", "VerifyArchive",
 	"AlertURL", "Backup", "CheckDatabase", "CheckDueTables", "Close", "Counters", "Damage", "Dir", "EndPruning", "LastBackup", "LastPruning", "MeasureStorage", "OpenBlob", "PreviewRuns", "PutBlob", "Queued", "QueueCounts", "ReturnSpace", "Sizes", "Space", "Storage", "UsesRemembered", "WriteStats"}
@@ -113,25 +115,25 @@ func callEverything(t *testing.T, f *fixture) {
 	t.Helper()
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner.Caller
-	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	member := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	callNodes(t, f)
 	is.NoErr(errOf(f.DiskOfWorker(ctx, f.worker.ID)))
 	is.NoErr(f.MeasureOrganizations(ctx))
 	is.NoErr(errOf(f.People.HasKeys(ctx)))
 	is.NoErr(errOf(f.Backlog(ctx)))
 	is.NoErr(errOf(f.People.HasPasswords(ctx)))
-	is.NoErr(errOf(f.People.CreateFirstKey(ctx, store.NewKey{Name: "First"}))) // there is one
+	is.NoErr(errOf(f.People.CreateFirstKey(ctx, people.NewKey{Name: "First"}))) // there is one
 	set, err := f.People.SetFirstPassword(ctx, f.owner.Email, "a new password 4711")
 	is.NoErr(err)
 	is.True(set)
-	_, secret, err := f.People.CreateKey(ctx, store.Operator(), store.NewKey{Name: "first"})
+	_, secret, err := f.People.CreateKey(ctx, people.Operator(), people.NewKey{Name: "first"})
 	is.NoErr(err)
 	is.NoErr(errOf(f.People.Authenticate(ctx, secret)))
 	is.NoErr(errOf(f.People.Keys(ctx, "Acme")))
-	_, secret, err = f.People.RollKey(ctx, store.Operator(), secret)
+	_, secret, err = f.People.RollKey(ctx, people.Operator(), secret)
 	is.NoErr(err)
-	is.NoErr(errOf(f.People.RevokeKey(ctx, store.Operator(), secret)))
-	made, _, err := f.People.CreateKey(ctx, owner, store.NewKey{Name: "second"})
+	is.NoErr(errOf(f.People.RevokeKey(ctx, people.Operator(), secret)))
+	made, _, err := f.People.CreateKey(ctx, owner, people.NewKey{Name: "second"})
 	is.NoErr(err)
 	is.NoErr(errOf(f.People.RollKey(ctx, owner, made.ID)))
 	is.NoErr(errOf(f.People.RevokeKey(ctx, owner, made.ID)))
@@ -206,46 +208,50 @@ func callPeople(t *testing.T, f *fixture) {
 	t.Helper()
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner
-	_, token, err := f.People.CreateInvitation(ctx, owner.Caller, "new@acme.test", store.RoleAdmin)
+	_, token, err := f.People.CreateInvitation(ctx, owner.Caller, "new@acme.test", people.RoleAdmin)
 	is.NoErr(err)
-	joined, err := f.People.AcceptInvitation(ctx, store.Caller{}, token, store.NewUser{Name: "New", Password: "a long enough password"})
+	joined, err := f.People.AcceptInvitation(ctx, people.Caller{}, token, people.NewUser{Name: "New",
+		Password: "a long enough password"})
 	is.NoErr(err)
-	l, _, err := f.People.CreateInvitation(ctx, owner.Caller, "next@acme.test", store.RoleMember)
+	l, _, err := f.People.CreateInvitation(ctx, owner.Caller, "next@acme.test", people.RoleMember)
 	is.NoErr(err)
 	is.NoErr(errOf(f.People.Invitations(ctx, owner.Caller)))
 	is.NoErr(f.People.RevokeInvitation(ctx, owner.Caller, l.ID))
-	_, token, err = f.People.CreateInvitation(ctx, owner.Caller, "ann@globex.test", store.RoleMember)
+	_, token, err = f.People.CreateInvitation(ctx, owner.Caller, "ann@globex.test", people.RoleMember)
 	is.NoErr(err)
-	is.NoErr(errOf(f.People.Link(ctx, store.LinkInvitation, token)))
-	_, err = f.People.AcceptInvitation(ctx, store.Caller{UserID: f.caller("Globex", "ann@globex.test", store.RoleOwner).UserID}, token, store.NewUser{})
+	is.NoErr(errOf(f.People.Link(ctx, people.LinkInvitation, token)))
+	_, err = f.People.AcceptInvitation(ctx, people.Caller{UserID: f.caller("Globex", "ann@globex.test",
+		people.RoleOwner).UserID}, token, people.NewUser{})
 	is.NoErr(err)
-	_, token, err = f.People.CreatePasswordLink(ctx, owner.Caller, store.LinkReset, joined.UserID)
+	_, token, err = f.People.CreatePasswordLink(ctx, owner.Caller, people.LinkReset, joined.UserID)
 	is.NoErr(err)
-	_, err = f.People.ChoosePassword(ctx, store.LinkReset, token, store.NewUser{Password: "a long enough password"}, "")
+	_, err = f.People.ChoosePassword(ctx, people.LinkReset, token, people.NewUser{Password: "a long enough password"}, "")
 	is.NoErr(err)
-	_, token, err = f.People.CreatePasswordLink(ctx, store.Operator(), store.LinkWelcome, "ann@acme.test")
+	_, token, err = f.People.CreatePasswordLink(ctx, people.Operator(), people.LinkWelcome, "ann@acme.test")
 	is.NoErr(err)
-	_, err = f.People.ChoosePassword(ctx, store.LinkWelcome, token, store.NewUser{Name: "Ann", Email: "ann@new.test", Password: "a long enough password"}, "")
+	_, err = f.People.ChoosePassword(ctx, people.LinkWelcome, token, people.NewUser{Name: "Ann", Email: "ann@new.test",
+		Password: "a long enough password"}, "")
 	is.NoErr(err)
 	owner.Email = "ann@new.test"
 	is.NoErr(f.People.ChangePassword(ctx, owner, "", "a long enough password", "another long password"))
 	is.NoErr(f.People.RenameUser(ctx, owner.Caller, "Ann A."))
-	is.NoErr(f.People.SetPreferences(ctx, owner.Caller, store.Preferences{Theme: "dark", Language: "de"}))
+	is.NoErr(f.People.SetPreferences(ctx, owner.Caller, people.Preferences{Theme: "dark", Language: "de"}))
 	is.NoErr(errOf(f.People.Members(ctx, owner.Caller, "", 5)))
 	is.NoErr(errOf(f.People.Member(ctx, owner.Caller, joined.UserID)))
 	is.NoErr(errOf(f.People.Users(ctx)))
-	is.NoErr(errOf(f.People.ChangeRole(ctx, owner.Caller, joined.UserID, store.RoleOwner)))
+	is.NoErr(errOf(f.People.ChangeRole(ctx, owner.Caller, joined.UserID, people.RoleOwner)))
 	is.NoErr(errOf(f.People.RemoveMember(ctx, owner.Caller, joined.UserID)))
 	o, _, err := f.People.OrganizationSettings(ctx, owner.Caller)
 	is.NoErr(err)
 	is.NoErr(f.People.UpdateOrganization(ctx, owner.Caller, o))
-	for _, q := range []store.AuditQuery{{}, {Action: "key.create"}, {Action: "key.create", Email: "ann@new.test"}, {Email: "ann@new.test", After: f.clock.now(), Before: f.clock.now()}} {
+	for _, q := range []people.AuditQuery{{}, {Action: "key.create"}, {Action: "key.create", Email: "ann@new.test"},
+		{Email: "ann@new.test", After: f.clock.now(), Before: f.clock.now()}} {
 		entries, _, err := f.People.AuditLog(ctx, owner.Caller, q)
 		is.NoErr(err)
 		is.NoErr(errOf(f.People.AuditNames(ctx, owner.Caller, entries)))
 	}
 	for _, id := range []string{"wrk_x", "key_x", "msg_x", "usr_x", "tsk_x"} {
-		is.NoErr(errOf(f.People.AuditNames(ctx, owner.Caller, []store.AuditEntry{{Subject: id}})))
+		is.NoErr(errOf(f.People.AuditNames(ctx, owner.Caller, []people.AuditEntry{{Subject: id}})))
 	}
 	is.NoErr(errOf(f.People.PruneLinks(ctx, 10)))
 }
@@ -267,7 +273,7 @@ func callSessions(t *testing.T, f *fixture) {
 	is.NoErr(errOf(f.People.PruneSessions(ctx, 10)))
 }
 
-func callWorkers(t *testing.T, f *fixture, member store.Identity) {
+func callWorkers(t *testing.T, f *fixture, member people.Identity) {
 	t.Helper()
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner.Caller
@@ -395,9 +401,11 @@ func callOAuth(t *testing.T, f *fixture) {
 	is.NoErr(errOf(f.People.OAuthClient(ctx, client.ID)))
 	sum := sha256.Sum256([]byte(verifier))
 	challenge := base64.RawURLEncoding.EncodeToString(sum[:])
-	code, err := f.People.Consent(ctx, owner, store.Consent{ClientID: client.ID, RedirectURI: redirect, CodeChallenge: challenge})
+	code, err := f.People.Consent(ctx, owner, people.Consent{ClientID: client.ID, RedirectURI: redirect,
+		CodeChallenge: challenge})
 	is.NoErr(err)
-	tokens, err := f.People.ExchangeCode(ctx, store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: redirect, Verifier: verifier}, "")
+	tokens, err := f.People.ExchangeCode(ctx, people.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: redirect,
+		Verifier: verifier}, "")
 	is.NoErr(err)
 	tokens, err = f.People.RefreshTokens(ctx, client.ID, tokens.Refresh, "")
 	is.NoErr(err)
@@ -417,7 +425,7 @@ func (f *fixture) claimOf(runner string, turn store.Turn) store.Claim {
 	return claims[slices.IndexFunc(claims, func(c store.Claim) bool { return c.ID == turn.ID })]
 }
 
-func callApprovals(t *testing.T, f *fixture, member store.Identity) {
+func callApprovals(t *testing.T, f *fixture, member people.Identity) {
 	t.Helper()
 	is := is.New(t)
 	ctx := t.Context()
@@ -515,7 +523,7 @@ func callTeam(t *testing.T, f *fixture) {
 	f.finish(f.claimOne("team")) // the parent is queued again
 }
 
-func callTasks(t *testing.T, f *fixture, member store.Identity) {
+func callTasks(t *testing.T, f *fixture, member people.Identity) {
 	t.Helper()
 	is := is.New(t)
 	ctx := t.Context()
@@ -525,7 +533,8 @@ func callTasks(t *testing.T, f *fixture, member store.Identity) {
 	is.True(db.IsNotFound(errOf(f.Task(ctx, member.Caller, "none"))))
 	is.NoErr(errOf(f.Conversation(ctx, task)))
 	is.NoErr(errOf(f.FilesByTask(ctx, task)))
-	for _, q := range []store.TaskQuery{{}, {WorkerID: f.worker.ID}, {Status: store.Pending}, {TriggeredBy: store.TriggerAPI}, {Archived: true}, {WaitingFor: store.WaitForPerson}, {WaitingFor: store.WaitForModel, Archived: true},
+	for _, q := range []store.TaskQuery{{}, {WorkerID: f.worker.ID}, {Status: store.Pending},
+		{TriggeredBy: people.TriggerAPI}, {Archived: true}, {WaitingFor: store.WaitForPerson}, {WaitingFor: store.WaitForModel, Archived: true},
 		{Text: "x", CreatedAfter: f.clock.now(), CreatedBefore: f.clock.now()}, {WorkerID: f.worker.ID, Archived: true}} {
 		is.NoErr(errOf(f.Tasks(ctx, member.Caller, q)))
 	}
@@ -545,7 +554,7 @@ func callSchedules(t *testing.T, f *fixture) {
 	is.NoErr(errOf(f.Schedule(ctx, owner, f.worker.ID, sch.ID)))
 	f.clock.advance(time.Hour)
 	is.NoErr(errOf(f.NextScheduleAt(ctx)))
-	f.caller("Other", "eve@other.test", store.RoleOwner)
+	f.caller("Other", "eve@other.test", people.RoleOwner)
 	due, err := f.DueSchedules(ctx, 2, 0)
 	is.NoErr(err)
 	for _, d := range due {
@@ -574,7 +583,7 @@ func callSchedules(t *testing.T, f *fixture) {
 	is.NoErr(errOf(f.NextRuns(sch, 1)))
 }
 
-func callMail(t *testing.T, f *fixture, member store.Identity) {
+func callMail(t *testing.T, f *fixture, member people.Identity) {
 	t.Helper()
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner.Caller
@@ -582,7 +591,7 @@ func callMail(t *testing.T, f *fixture, member store.Identity) {
 	is.NoErr(err)
 	writer, _, err := f.MailCaller(ctx, box.OrganizationID, "ann@acme.test")
 	is.NoErr(err)
-	writer.Trigger = store.TriggerEmail
+	writer.Trigger = people.TriggerEmail
 	turn := store.NewTurn{Caller: writer, WorkerID: box.ID, Input: "Hello", Budget: store.BudgetLow}
 	limits := store.MailLimits{PerThread: 5, PerSender: 5}
 	mail := store.NewEmail{Worker: box, Turn: &turn, MessageID: "a@b.test", Content: "a", From: "ann@acme.test", To: "w@localhost", ReplyTo: "ann@acme.test",
@@ -636,7 +645,7 @@ func callQuestion(t *testing.T, f *fixture, c store.Claim) bool {
 		return false
 	}
 	who := f.owner.Caller
-	who.UserID, who.Trigger = c.CreatedByUserID, store.TriggerEmail
+	who.UserID, who.Trigger = c.CreatedByUserID, people.TriggerEmail
 	answer := store.NewEmail{Worker: store.Worker{ID: c.WorkerID, OrganizationID: c.OrganizationID}, MessageID: "answer@b.test", From: "ann@acme.test",
 		Verdicts: []byte(`{}`),
 		Turn:     &store.NewTurn{Caller: who, WorkerID: c.WorkerID, TaskID: c.TaskID, Input: "this"}, Answer: &store.MailAnswer{ApprovalID: st.Approvals[0].ID, Text: "this"}}
@@ -655,7 +664,7 @@ func callReplies(t *testing.T, f *fixture) {
 	asked := false
 	for claims := f.claim("post", 10); len(claims) > 0; claims = f.claim("post", 10) {
 		for _, c := range claims {
-			if !asked && c.TriggeredBy == store.TriggerEmail {
+			if !asked && c.TriggeredBy == people.TriggerEmail {
 				asked = callQuestion(t, f, c)
 				continue
 			}

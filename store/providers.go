@@ -12,6 +12,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/pattern"
+	"journeyman/store/people"
 )
 
 // A ProviderKind is the API of a provider of models.
@@ -163,8 +164,8 @@ func scanProvider(row db.Scanner) (p Provider, err error) {
 
 // Providers returns the providers of the caller's organization by name. It returns Forbidden for a
 // Member.
-func (s *Store) Providers(ctx context.Context, c Caller) ([]Provider, error) {
-	if err := c.Allow(SeeProviders); err != nil {
+func (s *Store) Providers(ctx context.Context, c people.Caller) ([]Provider, error) {
+	if err := c.Allow(people.SeeProviders); err != nil {
 		return nil, err
 	}
 	return providersOf(ctx, s.db, c.OrganizationID)
@@ -184,7 +185,7 @@ func readProvider(ctx context.Context, q db.Querier, organizationID, name string
 
 // AddProvider connects a provider. It returns Forbidden unless the caller is an Owner. It returns a
 // Conflict if the name is taken, or if there are MaxProviders already.
-func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Provider, err error) {
+func (s *Store) AddProvider(ctx context.Context, c people.Caller, n NewProvider) (p Provider, err error) {
 	var f db.Fields
 	if n.Check(&f); f.Err() != nil {
 		return p, f.Err()
@@ -216,7 +217,7 @@ func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Pro
 		if err != nil {
 			return err
 		}
-		return s.People.audit(tx, c, "provider.create", p.ID,
+		return s.People.Audit(tx, c, "provider.create", p.ID,
 			map[string]any{"name": p.Name, "kind": p.Kind, "baseUrl": p.BaseURL})
 	})
 	return p, err
@@ -225,7 +226,7 @@ func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Pro
 // UpdateProvider changes a provider. It returns Forbidden unless the caller is an Owner. A new host
 // needs the key again, because the stored key must not be sent to a host for which nobody entered
 // it.
-func (s *Store) UpdateProvider(ctx context.Context, c Caller, name string, patch ProviderPatch) (
+func (s *Store) UpdateProvider(ctx context.Context, c people.Caller, name string, patch ProviderPatch) (
 	p Provider, err error) {
 	err = s.changeProviders(ctx, &c, func(tx db.Tx) error {
 		if p, err = readProvider(ctx, tx, c.OrganizationID, name); err != nil {
@@ -256,7 +257,7 @@ func (s *Store) UpdateProvider(ctx context.Context, c Caller, name string, patch
 		if was.BaseURL != p.BaseURL {
 			detail["from"], detail["to"] = was.BaseURL, p.BaseURL
 		}
-		return s.People.audit(tx, c, "provider.update", p.ID, detail)
+		return s.People.Audit(tx, c, "provider.update", p.ID, detail)
 	})
 	return p, err
 }
@@ -283,7 +284,7 @@ func sameOrigin(a, b string) bool {
 
 // RemoveProvider removes a provider with its key. It returns Forbidden unless the caller is an
 // Owner. It returns a Conflict that names the users of its models, while there are any.
-func (s *Store) RemoveProvider(ctx context.Context, c Caller, name string) (p Provider, err error) {
+func (s *Store) RemoveProvider(ctx context.Context, c people.Caller, name string) (p Provider, err error) {
 	err = s.changeProviders(ctx, &c, func(tx db.Tx) error {
 		if p, err = readProvider(ctx, tx, c.OrganizationID, name); err != nil {
 			return err
@@ -294,7 +295,7 @@ func (s *Store) RemoveProvider(ctx context.Context, c Caller, name string) (p Pr
 		if _, err := tx.Exec(`DELETE FROM model_providers WHERE id = ?`, p.ID); err != nil {
 			return err
 		}
-		return s.People.audit(tx, c, "provider.delete", p.ID, map[string]any{"name": p.Name, "kind": p.Kind})
+		return s.People.Audit(tx, c, "provider.delete", p.ID, map[string]any{"name": p.Name, "kind": p.Kind})
 	})
 	return p, err
 }
@@ -333,7 +334,8 @@ func checkUnused(ctx context.Context, q db.Querier, organizationID, name string)
 // models is nil, those of an earlier test are kept. If chain is not empty and the organization has
 // no models of its own, chain becomes its models. Nothing is stored if the provider has changed
 // since it was read, because the result is then not valid.
-func (s *Store) RecordProviderTest(ctx context.Context, c Caller, p Provider, t ProviderTest, models []ListedModel,
+func (s *Store) RecordProviderTest(ctx context.Context, c people.Caller, p Provider, t ProviderTest,
+	models []ListedModel,
 	chain string) error {
 	t.Answer, t.Error = db.FirstRunes(t.Answer, maxTestText), db.FirstRunes(t.Error, maxTestText)
 	for _, p := range []*Probe{t.Tools, t.Pictures} {
@@ -365,9 +367,9 @@ func (s *Store) RecordProviderTest(ctx context.Context, c Caller, p Provider, t 
 }
 
 // changeProviders runs a write of an Owner, and increments the count of ModelChanges after it.
-func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx db.Tx) error) error {
+func (s *Store) changeProviders(ctx context.Context, c *people.Caller, change func(tx db.Tx) error) error {
 	err := s.db.Write(ctx, func(tx db.Tx) error {
-		if err := allowNow(ctx, tx, c, ManageProviders); err != nil {
+		if err := people.AllowNow(ctx, tx, c, people.ManageProviders); err != nil {
 			return err
 		}
 		return change(tx)
@@ -380,7 +382,8 @@ func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx d
 
 // setModels sets the chain of the caller's organization if may reports that the present one may be
 // replaced.
-func (s *Store) setModels(ctx context.Context, tx db.Tx, c Caller, chain string, may func(was string) bool) error {
+func (s *Store) setModels(ctx context.Context, tx db.Tx, c people.Caller, chain string,
+	may func(was string) bool) error {
 	was, err := db.One(ctx, tx, db.ScanString, `SELECT coalesce(models, '') FROM organizations WHERE id = ?`,
 		c.OrganizationID)
 	if err != nil || !may(was) || was == chain {
@@ -390,7 +393,7 @@ func (s *Store) setModels(ctx context.Context, tx db.Tx, c Caller, chain string,
 		c.OrganizationID); err != nil {
 		return err
 	}
-	return s.People.audit(tx, c, "organization.models", c.OrganizationID, map[string]any{"from": was, "to": chain})
+	return s.People.Audit(tx, c, "organization.models", c.OrganizationID, map[string]any{"from": was, "to": chain})
 }
 
 // sealProviderKey returns the value of the column sealed, which is NULL without a key.

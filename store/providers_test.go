@@ -11,6 +11,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -21,15 +22,15 @@ func TestProviderRights(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	for name, tt := range map[string]struct {
-		caller store.Caller
+		caller people.Caller
 		see    db.Kind
 		change db.Kind
 	}{
 		"owner":    {f.owner.Caller, 0, 0},
-		"admin":    {f.caller("Acme", "ada@acme.test", store.RoleAdmin).Caller, 0, db.Forbidden},
-		"member":   {f.caller("Acme", "bob@acme.test", store.RoleMember).Caller, db.Forbidden, db.Forbidden},
-		"stranger": {store.Caller{OrganizationID: f.owner.OrganizationID}, db.Forbidden, db.Forbidden},
-		"claims to be an owner": {store.Caller{OrganizationID: f.owner.OrganizationID, Role: store.RoleOwner}, 0,
+		"admin":    {f.caller("Acme", "ada@acme.test", people.RoleAdmin).Caller, 0, db.Forbidden},
+		"member":   {f.caller("Acme", "bob@acme.test", people.RoleMember).Caller, db.Forbidden, db.Forbidden},
+		"stranger": {people.Caller{OrganizationID: f.owner.OrganizationID}, db.Forbidden, db.Forbidden},
+		"claims to be an owner": {people.Caller{OrganizationID: f.owner.OrganizationID, Role: people.RoleOwner}, 0,
 			db.Forbidden}, // the caller left the organization during the request
 	} {
 		is := is.New(t)
@@ -89,7 +90,7 @@ func TestProviderKeys(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	other := f.caller("Other", "eve@other.test", store.RoleOwner)
+	other := f.caller("Other", "eve@other.test", people.RoleOwner)
 	n := store.NewProvider{Name: "claude", Kind: store.KindAnthropic, Key: providerKey}
 	p, err := f.AddProvider(t.Context(), f.owner.Caller, n)
 	is.NoErr(err)
@@ -97,7 +98,7 @@ func TestProviderKeys(t *testing.T) {
 	_, err = f.AddProvider(t.Context(), f.owner.Caller, n)
 	is.True(refused(err, db.Conflict))                           // the name is already used here
 	is.NoErr(errOf(f.AddProvider(t.Context(), other.Caller, n))) // but not there
-	log, _, err := f.People.AuditLog(t.Context(), f.owner.Caller, store.AuditQuery{Action: "provider.create"})
+	log, _, err := f.People.AuditLog(t.Context(), f.owner.Caller, people.AuditQuery{Action: "provider.create"})
 	is.NoErr(err)
 	list, err := f.Providers(t.Context(), f.owner.Caller)
 	is.NoErr(err)

@@ -14,6 +14,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -81,7 +82,7 @@ func TestFairness(t *testing.T) {
 	n := f.turn()
 	n.WorkerID = small.ID
 	f.accept(n)
-	sam := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	sam := f.caller("Globex", "sam@globex.test", people.RoleOwner)
 	theirs := store.NewTurn{Caller: sam.Caller, NewWorker: &store.NewWorker{}, Input: "Go", Budget: store.BudgetLow}
 	f.accept(theirs)
 	f.accept(theirs)
@@ -108,7 +109,7 @@ func TestFairness(t *testing.T) {
 }
 
 // crowd queues n turns, each in its own task, in one transaction.
-func crowd(t testing.TB, f *fixture, who store.Identity, w store.Worker, n int) {
+func crowd(t testing.TB, f *fixture, who people.Identity, w store.Worker, n int) {
 	t.Helper()
 	first := f.accept(store.NewTurn{Caller: who.Caller, WorkerID: w.ID, Input: "Go", Budget: store.BudgetLow})
 	f.copyTask(first, n-1)
@@ -303,7 +304,7 @@ func TestOrganizationAtLimitDelaysNoOther(t *testing.T) {
 	is := is.New(t)
 	f := newFixtureWith(t, store.Options{QueueLimit: 5, QueueTotal: 12})
 	turn := func(organization string) error {
-		who := f.caller(organization, "owner@"+organization+".test", store.RoleOwner)
+		who := f.caller(organization, "owner@"+organization+".test", people.RoleOwner)
 		_, err := f.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{}, Input: "Go", Budget: store.BudgetLow})
 		return err
 	}
@@ -342,7 +343,7 @@ func TestQueueSurvivesRestart(t *testing.T) {
 		return &fixture{Store: storetest.Reopen(t, dir, store.Options{Now: c.now}), t: t, clock: c}
 	}
 	f := open()
-	f.owner = f.caller("Acme", "ann@acme.test", store.RoleOwner)
+	f.owner = f.caller("Acme", "ann@acme.test", people.RoleOwner)
 	f.worker = f.newWorker(f.owner, store.NewWorker{})
 	first := f.accept(f.turn())
 	f.follow(first) // queued but not ready

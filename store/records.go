@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A Record names a record that belongs to an organization. All its fields are empty for a page that
@@ -13,8 +14,8 @@ type Record struct {
 }
 
 // Elsewhere returns the caller's other organizations in which the caller may see a record.
-func (s *Store) Elsewhere(ctx context.Context, c Caller, r Record) (list []Organization, err error) {
-	organizations, err := organizationsOf(ctx, s.db, c.UserID)
+func (s *Store) Elsewhere(ctx context.Context, c people.Caller, r Record) (list []people.Organization, err error) {
+	organizations, err := s.People.Organizations(ctx, c)
 	for _, o := range organizations {
 		if err != nil {
 			return nil, err
@@ -22,7 +23,7 @@ func (s *Store) Elsewhere(ctx context.Context, c Caller, r Record) (list []Organ
 		if o.ID == c.OrganizationID {
 			continue
 		}
-		err = s.seesRecord(ctx, Caller{OrganizationID: o.ID, UserID: c.UserID, Role: o.Role}, r)
+		err = s.seesRecord(ctx, people.Caller{OrganizationID: o.ID, UserID: c.UserID, Role: o.Role}, r)
 		switch {
 		case err == nil:
 			list = append(list, o)
@@ -34,7 +35,7 @@ func (s *Store) Elsewhere(ctx context.Context, c Caller, r Record) (list []Organ
 }
 
 // seesRecord returns an error unless the caller may see the record.
-func (s *Store) seesRecord(ctx context.Context, c Caller, r Record) (err error) {
+func (s *Store) seesRecord(ctx context.Context, c people.Caller, r Record) (err error) {
 	switch {
 	case r.TaskID != "":
 		_, _, err = visibleTask(ctx, s.db, c, r.TaskID)

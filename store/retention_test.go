@@ -14,6 +14,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -331,5 +332,5 @@ func TestPruneAudit(t *testing.T) {
 	n, err := f.PruneAudit(t.Context(), 24*time.Hour, 100)
 	is.NoErr(err)
 	ordertest.Above(is, n, 0)
-	is.Equal(len(f.auditLog(store.AuditQuery{Action: "webhook.set"}, 9)), 1)
+	is.Equal(len(f.auditLog(people.AuditQuery{Action: "webhook.set"}, 9)), 1)
 }

@@ -8,6 +8,7 @@ import (
 
 	"journeyman/store/cron"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // MaxSchedules is the number of schedules that a worker may have.
@@ -120,7 +121,7 @@ func (s *Store) Timezone() string { return s.zone.String() }
 // CreateSchedule creates a schedule of a worker that the caller may see. If a request
 // with the same key has created one before, it returns that schedule, and replayed is
 // true. NextRunAt of a schedule that has ended since then is the first time of its rule.
-func (s *Store) CreateSchedule(ctx context.Context, c Caller, n NewSchedule,
+func (s *Store) CreateSchedule(ctx context.Context, c people.Caller, n NewSchedule,
 	key db.IdempotencyKey) (sch Schedule, replayed bool, err error) {
 	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Schedule, error) {
 		sch, err := db.One(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules WHERE id = ?`, id)
@@ -135,7 +136,8 @@ func (s *Store) CreateSchedule(ctx context.Context, c Caller, n NewSchedule,
 	})
 }
 
-func (s *Store) createSchedule(ctx context.Context, tx db.Tx, c Caller, n NewSchedule) (sch Schedule, err error) {
+func (s *Store) createSchedule(ctx context.Context, tx db.Tx, c people.Caller, n NewSchedule) (sch Schedule,
+	err error) {
 	var f db.Fields
 	f.Check(n.Input != "", "input", "is required")
 	f.Check(n.Budget.Valid(), "budget", "must be low, standard, high or unlimited")
@@ -193,7 +195,7 @@ func (c *Schedule) whenArgs() []any {
 
 // Schedules returns the schedules of a worker that the caller may see, oldest first.
 // One-time schedules that have run are not among them.
-func (s *Store) Schedules(ctx context.Context, c Caller, workerID string) ([]Schedule, error) {
+func (s *Store) Schedules(ctx context.Context, c people.Caller, workerID string) ([]Schedule, error) {
 	w, err := visibleWorker(ctx, s.db, c, workerID)
 	if err != nil {
 		return nil, err
@@ -217,7 +219,7 @@ func (s *Store) showPaused(c *Schedule) {
 }
 
 // readSchedule returns a schedule that Schedules would list.
-func readSchedule(ctx context.Context, q db.Querier, c Caller, workerID, id string) (Schedule, error) {
+func readSchedule(ctx context.Context, q db.Querier, c people.Caller, workerID, id string) (Schedule, error) {
 	w, err := visibleWorker(ctx, q, c, workerID)
 	if err != nil {
 		return Schedule{}, err
@@ -230,7 +232,7 @@ func readSchedule(ctx context.Context, q db.Querier, c Caller, workerID, id stri
 }
 
 // Schedule returns one schedule of a worker that the caller may see.
-func (s *Store) Schedule(ctx context.Context, c Caller, workerID, id string) (Schedule, error) {
+func (s *Store) Schedule(ctx context.Context, c people.Caller, workerID, id string) (Schedule, error) {
 	sch, err := readSchedule(ctx, s.db, c, workerID, id)
 	s.showPaused(&sch)
 	return sch, err
@@ -252,7 +254,7 @@ func (p SchedulePatch) onlyPauses() bool {
 // UpdateSchedule changes a schedule. A resumed schedule runs next at its first time after now. A
 // resumed one-time schedule whose time has passed runs at once. On a full disk, a schedule can only be
 // paused, because a pause starts no work.
-func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id string,
+func (s *Store) UpdateSchedule(ctx context.Context, c people.Caller, workerID, id string,
 	p SchedulePatch) (sch Schedule, err error) {
 	if !p.onlyPauses() {
 		if err := s.Gate.RoomIn(ctx); err != nil {
@@ -293,7 +295,7 @@ func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id strin
 }
 
 // CancelSchedule ends a schedule for good. Its row stays.
-func (s *Store) CancelSchedule(ctx context.Context, c Caller, workerID, id string) error {
+func (s *Store) CancelSchedule(ctx context.Context, c people.Caller, workerID, id string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		sch, err := readSchedule(ctx, tx, c, workerID, id)
 		if err != nil {
@@ -310,7 +312,7 @@ func (s *Store) endSchedule(tx db.Tx, num int64) error {
 
 // RunSchedule creates a task of a schedule now, for the caller. The schedule's next time
 // stays as it is. It returns a Conflict while the schedule's last task has not ended.
-func (s *Store) RunSchedule(ctx context.Context, c Caller, workerID, id string, key db.IdempotencyKey) (Accepted,
+func (s *Store) RunSchedule(ctx context.Context, c people.Caller, workerID, id string, key db.IdempotencyKey) (Accepted,
 	error) {
 	workspace := s.lookAt(Folder{WorkerID: workerID})
 	return s.acceptOnce(ctx, key, false, func(tx db.Tx) (Accepted, error) {
@@ -345,8 +347,8 @@ func checkIdle(ctx context.Context, tx db.Tx, c Schedule) error {
 }
 
 // turn returns the instruction of a schedule, for a caller.
-func (c *Schedule) turn(caller Caller, workspace Listing) NewTurn {
-	caller.Trigger = TriggerSchedule
+func (c *Schedule) turn(caller people.Caller, workspace Listing) NewTurn {
+	caller.Trigger = people.TriggerSchedule
 	return NewTurn{Caller: caller, WorkerID: c.WorkerID, Input: c.Input, Budget: c.Budget,
 		schedule: c, workspace: workspace}
 }

@@ -13,6 +13,7 @@ import (
 	"journeyman/store/cron"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -137,8 +138,8 @@ func TestScheduleAccess(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	sch := f.schedule(everySeconds(60))
-	stranger := f.caller("Other", "eve@other.test", store.RoleOwner).Caller
-	member := f.caller("Acme", "mo@acme.test", store.RoleMember).Caller
+	stranger := f.caller("Other", "eve@other.test", people.RoleOwner).Caller
+	member := f.caller("Acme", "mo@acme.test", people.RoleMember).Caller
 	other := f.newWorker(f.owner, store.NewWorker{})
 	is.True(db.IsKind(errOf(f.Schedules(f.ctx(), stranger, f.worker.ID)), db.Forbidden))
 	is.True(db.IsKind(errOf(f.Schedule(f.ctx(), stranger, f.worker.ID, sch.ID)), db.Forbidden))
@@ -176,8 +177,8 @@ func TestScheduleFires(t *testing.T) {
 	task := f.task(first.TaskID)
 	is.Equal(first.Input, "Tick")
 	is.Equal(first.Budget, store.BudgetLow)
-	is.Equal(first.TriggeredBy, store.TriggerSchedule)
-	is.Equal(task.TriggeredBy, store.TriggerSchedule)
+	is.Equal(first.TriggeredBy, people.TriggerSchedule)
+	is.Equal(task.TriggeredBy, people.TriggerSchedule)
 	is.Equal(task.CreatedByUserID, f.owner.UserID)
 	is.Equal(f.listed(once.ID), nil)                                                    // removed from the list
 	is.Equal(f.count(`SELECT count(*) FROM schedules WHERE id = ?`, once.ID), int64(1)) // the row remains
@@ -264,7 +265,7 @@ func TestScheduleInAnotherTimezone(t *testing.T) {
 	}
 	s := open("Europe/Berlin")
 	f := &fixture{t: t, clock: clock, Store: s}
-	f.owner, _ = storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	f.owner, _ = storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
 	f.worker = f.newWorker(f.owner, store.NewWorker{})
 	plain, own, missed := f.schedule(cronAt("0 9 * * *")), f.schedule(cronAt("CRON_TZ=Asia/Tokyo 0 9 * * *")), f.schedule(cronAt("0 2 * * *"))
 	is.Equal(plain.NextRunAt.UTC().Hour(), 7)
@@ -331,11 +332,11 @@ func TestRunSchedule(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	sch := f.schedule(inSeconds(60))
-	member := f.caller("Acme", "mo@acme.test", store.RoleMember).Caller
+	member := f.caller("Acme", "mo@acme.test", people.RoleMember).Caller
 	once := db.IdempotencyKey{KeyID: member.KeyID, Key: "k", Hash: hash("run")}
 	a, err := f.RunSchedule(f.ctx(), member, f.worker.ID, sch.ID, once)
 	is.NoErr(err)
-	is.Equal(a.Turn.TriggeredBy, store.TriggerSchedule)
+	is.Equal(a.Turn.TriggeredBy, people.TriggerSchedule)
 	is.Equal(a.Turn.CreatedByUserID, member.UserID)
 	again, err := f.RunSchedule(f.ctx(), member, f.worker.ID, sch.ID, once)
 	is.NoErr(err)
@@ -399,7 +400,7 @@ func TestScheduleHeldBack(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			f := newFixture(t)
-			mo := f.caller("Acme", "mo@acme.test", store.RoleMember).Caller
+			mo := f.caller("Acme", "mo@acme.test", people.RoleMember).Caller
 			sch, _, err := f.CreateSchedule(f.ctx(), mo,
 				store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow,
 					When: everySeconds(60)}, db.IdempotencyKey{})
@@ -462,7 +463,7 @@ func TestDueSchedulesAreShared(t *testing.T) {
 		INSERT INTO schedules (id, organization_id, worker_id, created_by_user_id, input, budget, type, interval_seconds, anchor_at, next_run_at, paused, created_at)
 		SELECT id || i, organization_id, worker_id, created_by_user_id, input, budget, type, interval_seconds, anchor_at, next_run_at, paused, created_at
 		FROM n CROSS JOIN schedules`)
-	eve := f.caller("Other", "eve@other.test", store.RoleOwner)
+	eve := f.caller("Other", "eve@other.test", people.RoleOwner)
 	w := f.newWorker(eve, store.NewWorker{})
 	f.clock.advance(time.Millisecond)
 	late, _, err := f.CreateSchedule(f.ctx(), eve.Caller, store.NewSchedule{WorkerID: w.ID, Input: "Me too",
@@ -648,7 +649,7 @@ func TestFullQueueDelaysOnlyOwnSchedules(t *testing.T) {
 	for range 10 {
 		f.accept(f.turn())
 	}
-	eve := f.caller("Other", "eve@other.test", store.RoleOwner)
+	eve := f.caller("Other", "eve@other.test", people.RoleOwner)
 	w := f.newWorker(eve, store.NewWorker{})
 	f.clock.advance(time.Millisecond)
 	late, _, err := f.CreateSchedule(f.ctx(), eve.Caller,

@@ -11,6 +11,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/pattern"
+	"journeyman/store/people"
 )
 
 // The limits of secrets.
@@ -79,9 +80,9 @@ func scanSecret(row db.Scanner) (x Secret, err error) {
 // allowSecrets returns Forbidden unless the caller may manage the secrets of a worker. Only
 // the worker's creator may. An empty workerID means the secrets of the organization, for
 // which the caller needs the right ManageSecrets.
-func allowSecrets(ctx context.Context, q db.Querier, c Caller, workerID string) error {
+func allowSecrets(ctx context.Context, q db.Querier, c people.Caller, workerID string) error {
 	if workerID == "" {
-		return c.Allow(ManageSecrets)
+		return c.Allow(people.ManageSecrets)
 	}
 	_, err := ownWorker(ctx, q, c, workerID)
 	return err
@@ -89,16 +90,16 @@ func allowSecrets(ctx context.Context, q db.Querier, c Caller, workerID string) 
 
 // allowSecretsNow is allowSecrets for a write. For the secrets of the organization, it reads
 // the caller's role in this transaction.
-func allowSecretsNow(ctx context.Context, tx db.Tx, c Caller, workerID string) error {
+func allowSecretsNow(ctx context.Context, tx db.Tx, c people.Caller, workerID string) error {
 	if workerID == "" {
-		return allowNow(ctx, tx, &c, ManageSecrets)
+		return people.AllowNow(ctx, tx, &c, people.ManageSecrets)
 	}
 	return allowSecrets(ctx, tx, c, workerID)
 }
 
 // Secrets returns the secrets of a worker by name, without their values. An empty workerID
 // means the secrets of the organization. It returns Forbidden as allowSecrets does.
-func (s *Store) Secrets(ctx context.Context, c Caller, workerID string) ([]Secret, error) {
+func (s *Store) Secrets(ctx context.Context, c people.Caller, workerID string) ([]Secret, error) {
 	if err := allowSecrets(ctx, s.db, c, workerID); err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func (s *Store) Secrets(ctx context.Context, c Caller, workerID string) ([]Secre
 // Conflict if there are MaxSecrets already. A host to which the secret may not be sent yet needs
 // the value again: else people who may change a secret could have it sent to a server of theirs,
 // although nobody may read it.
-func (s *Store) SetSecret(ctx context.Context, c Caller, n NewSecret) (x Secret, err error) {
+func (s *Store) SetSecret(ctx context.Context, c people.Caller, n NewSecret) (x Secret, err error) {
 	var f db.Fields
 	if n.Check(&f); f.Err() != nil {
 		return x, f.Err()
@@ -145,7 +146,7 @@ func readSecret(ctx context.Context, q db.Querier, organizationID, workerID, nam
 	return x, db.NoRow(err, db.Errorf(db.NotFound, "there is no secret %q", db.FirstRunes(name, MaxSecretName)))
 }
 
-func (s *Store) insertSecret(ctx context.Context, tx db.Tx, c Caller, n NewSecret) (x Secret, err error) {
+func (s *Store) insertSecret(ctx context.Context, tx db.Tx, c people.Caller, n NewSecret) (x Secret, err error) {
 	if n.Value == "" {
 		return x, &db.Error{Kind: db.Invalid, Message: "value: is required",
 			Details: []db.Detail{{Path: "value", Message: "is required"}}}
@@ -176,7 +177,7 @@ func (s *Store) insertSecret(ctx context.Context, tx db.Tx, c Caller, n NewSecre
 	return x, s.auditSecret(tx, c, "secret.create", x)
 }
 
-func (s *Store) updateSecret(tx db.Tx, c Caller, x Secret, n NewSecret) (Secret, error) {
+func (s *Store) updateSecret(tx db.Tx, c people.Caller, x Secret, n NewSecret) (Secret, error) {
 	if host, is := newHost(x.Hosts, n.Hosts); is && n.Value == "" {
 		var f db.Fields
 		f.Add("value", "must be entered again, because the secret may not be sent to %q yet", host)
@@ -212,7 +213,7 @@ func (s *Store) sealSecret(x Secret, value string) (sealed []byte, hosts string,
 	return sealed, string(list), err
 }
 
-func (s *Store) auditSecret(tx db.Tx, c Caller, action string, x Secret) error {
+func (s *Store) auditSecret(tx db.Tx, c people.Caller, action string, x Secret) error {
 	detail := map[string]any{"name": x.Name}
 	if x.WorkerID != "" {
 		detail["workerId"] = x.WorkerID
@@ -220,12 +221,12 @@ func (s *Store) auditSecret(tx db.Tx, c Caller, action string, x Secret) error {
 	if len(x.Hosts) > 0 {
 		detail["hosts"] = x.Hosts
 	}
-	return s.People.audit(tx, c, action, x.ID, detail)
+	return s.People.Audit(tx, c, action, x.ID, detail)
 }
 
 // DeleteSecret deletes a secret and returns it as it was. It returns Forbidden as Secrets
 // does, and NotFound if there is no secret of that name.
-func (s *Store) DeleteSecret(ctx context.Context, c Caller, workerID, name string) (x Secret, err error) {
+func (s *Store) DeleteSecret(ctx context.Context, c people.Caller, workerID, name string) (x Secret, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if err := allowSecretsNow(ctx, tx, c, workerID); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -22,11 +23,11 @@ func TestSecretRights(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	member := f.caller("Acme", "bob@acme.test", store.RoleMember)
-	other := f.caller("Other", "eve@other.test", store.RoleOwner)
+	member := f.caller("Acme", "bob@acme.test", people.RoleMember)
+	other := f.caller("Other", "eve@other.test", people.RoleOwner)
 	w := f.newWorker(member, store.NewWorker{Title: "Bob's"})
 	for name, tt := range map[string]struct {
-		caller store.Caller
+		caller people.Caller
 		worker string
 		want   db.Kind
 	}{
@@ -56,8 +57,8 @@ func TestSecretsOfTheDemoted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	former := f.caller("Acme", "bob@acme.test", store.RoleMember)
-	former.Role = store.RoleOwner // as read before the change
+	former := f.caller("Acme", "bob@acme.test", people.RoleMember)
+	former.Role = people.RoleOwner // as read before the change
 	is.NoErr(errOf(f.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "K", Value: "12345678"})))
 	_, err := f.SetSecret(t.Context(), former.Caller, store.NewSecret{Name: "K", Value: "87654321"})
 	is.True(db.IsKind(err, db.Forbidden))                                                        // the change
@@ -76,7 +77,7 @@ func TestSecretTimes(t *testing.T) {
 		at = at.Add(1500 * time.Microsecond)
 		return at
 	}})
-	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
 	for _, n := range []store.NewSecret{{Name: "K", Value: "12345678"}, {Name: "K", Hosts: []string{}}} {
 		x, err := s.SetSecret(t.Context(), owner.Caller, n)
 		is.NoErr(err)
@@ -186,7 +187,7 @@ func TestTurnSecrets(t *testing.T) {
 	is.Equal(secrets, []store.TurnSecret{{Name: "BOTH", Hosts: []string{"b.example"}, Value: "of the worker itself"},
 		{Name: "SHARED", Hosts: []string{"a.example"}, Value: "the shared value"}})
 
-	entries, _, err := f.People.AuditLog(t.Context(), f.owner.Caller, store.AuditQuery{Limit: 50})
+	entries, _, err := f.People.AuditLog(t.Context(), f.owner.Caller, people.AuditQuery{Limit: 50})
 	is.NoErr(err)
 	is.True(!strings.Contains(fmt.Sprint(entries), "the shared value")) // a leaked value
 	is.True(strings.Contains(fmt.Sprint(entries), "secret.create"))     // the secret is named

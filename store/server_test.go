@@ -11,6 +11,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
 )
@@ -38,7 +39,7 @@ func TestPostgresFolders(t *testing.T) {
 	is.True(says(errOf(openOn(t, dir, pgtest.URL(t))), "another database"))
 	s, err = openOn(t, dir, url)
 	is.NoErr(err)
-	storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
 	is.NoErr(s.Close())
 	// The folder lacks the files to which the rows refer.
 	is.True(says(errOf(openOn(t, t.TempDir(), url)), "not the data folder"))

@@ -12,6 +12,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
 )
@@ -23,7 +24,7 @@ func folderToCopy(t *testing.T) (dir, secret string) {
 	dir = t.TempDir()
 	s, err := openOn(t, dir, "")
 	is.NoErr(err)
-	owner, secret := storetest.Caller(t, s, "Acme", "Ann@acme.test", store.RoleOwner)
+	owner, secret := storetest.Caller(t, s, "Acme", "Ann@acme.test", people.RoleOwner)
 	w, _, err := s.CreateWorker(t.Context(), owner.Caller, store.NewWorker{Title: "Scribe \\ tab\t line\nend"},
 		db.IdempotencyKey{})
 	is.NoErr(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // This file deletes workers and archives tasks. Both end the turns that have not ended, and both are
@@ -14,14 +15,14 @@ import (
 // caller then aborts the tasks that UnfinishedTasks returns. If it does not come to that, such a turn
 // ends when a runner claims it, and a suspended one in ExpireSuspended. DeleteWorker returns Forbidden
 // unless the caller created the worker.
-func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
+func (s *Store) DeleteWorker(ctx context.Context, c people.Caller, id string) error {
 	err := s.db.Write(ctx, func(tx db.Tx) error {
 		w, err := ownWorker(ctx, tx, c, id)
 		if err != nil {
 			return err
 		}
 		s.db.Notify(tx, c.OrganizationID, db.ChangedWorkers)
-		if err := s.People.audit(tx, c, "worker.delete", id, map[string]any{"title": w.Title}); err != nil {
+		if err := s.People.Audit(tx, c, "worker.delete", id, map[string]any{"title": w.Title}); err != nil {
 			return err
 		}
 		if err := s.endWorker(tx, w); err != nil {
@@ -89,7 +90,8 @@ func (s *Store) UnfinishedTasks(ctx context.Context, workerID string) ([]string,
 // stay. The task accepts no more turns. The turn waited, whose client waits for the result, is not cancelled;
 // it is "" if there is none. It returns Forbidden unless the caller created the worker. The results are those
 // of AbortTask.
-func (s *Store) ArchiveTask(ctx context.Context, c Caller, id, waited string) (task Task, running []string, err error) {
+func (s *Store) ArchiveTask(ctx context.Context, c people.Caller, id, waited string) (task Task, running []string,
+	err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		return s.ending(tx, func(tx db.Tx) error {
 			task, running, err = s.archiveTask(ctx, tx, c, id, waited)
@@ -99,7 +101,7 @@ func (s *Store) ArchiveTask(ctx context.Context, c Caller, id, waited string) (t
 	return task, running, err
 }
 
-func (s *Store) archiveTask(ctx context.Context, tx db.Tx, c Caller, id, waited string) (Task, []string, error) {
+func (s *Store) archiveTask(ctx context.Context, tx db.Tx, c people.Caller, id, waited string) (Task, []string, error) {
 	t, w, err := visibleTask(ctx, tx, c, id)
 	switch {
 	case err != nil:

@@ -21,6 +21,7 @@ import (
 	"journeyman/store/engine"
 	"journeyman/store/gate"
 	"journeyman/store/objects"
+	"journeyman/store/people"
 	"journeyman/store/postgres"
 	"journeyman/store/seal"
 	"journeyman/store/sqlite"
@@ -29,7 +30,7 @@ import (
 // A Store is an open data folder. Its methods are safe for concurrent use.
 type Store struct {
 	Gate   *gate.Gate // whether anything may be written now
-	People *peopleStore
+	People *people.Store
 
 	log    *slog.Logger
 	dir    string

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // target returns the task and the worker of n. For a new task, the Task is zero. It
@@ -21,7 +22,7 @@ func (s *Store) target(ctx context.Context, tx db.Tx, n NewTurn) (Task, Worker, 
 	case n.NewWorker == nil:
 		return Task{}, Worker{}, db.Fields{{Path: "workerId", Message: "is required"}}.Err()
 	}
-	if err := s.People.checkCap(ctx, tx, n.Caller.OrganizationID); err != nil {
+	if err := s.People.CheckCap(ctx, tx, n.Caller.OrganizationID); err != nil {
 		return Task{}, Worker{}, err
 	}
 	w, err = s.insertWorker(tx, n.Caller, *n.NewWorker)
@@ -115,4 +116,6 @@ const maxTurns = 1000
 // Takes reports whether the task's folder lets the caller add a turn. A stranger may not
 // add one to a member's task that has its own folder: the turn would read and write the
 // member's files.
-func (t Task) Takes(c Caller) bool { return !c.stranger() || !t.OwnFolder || t.CreatedByUserID == "" }
+func (t Task) Takes(c people.Caller) bool {
+	return !c.Stranger() || !t.OwnFolder || t.CreatedByUserID == ""
+}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A Status is the status of a turn or of a task. schema.sql defines how a task's status
@@ -36,7 +37,7 @@ type Task struct {
 	CreatedByUserID string // '' if the mail of a stranger created it
 	Title           string
 	Status          Status
-	TriggeredBy     Trigger
+	TriggeredBy     people.Trigger
 	TurnCount       int64
 	Unfinished      int64 // turns that are pending or running
 	Cost            int64 // nano-dollars

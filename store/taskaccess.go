@@ -6,11 +6,12 @@ import (
 	"errors"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // visibleTask returns a task and its worker, which may be deleted, if the caller may
 // see the worker.
-func visibleTask(ctx context.Context, q db.Querier, c Caller, id string) (Task, Worker, error) {
+func visibleTask(ctx context.Context, q db.Querier, c people.Caller, id string) (Task, Worker, error) {
 	t, err := db.One(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ?
 		AND organization_num = `+db.OrganizationNum,
 		id, c.OrganizationID)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // This file holds the queries of pages that show many tasks. The cost of each query has a limit
@@ -23,7 +24,7 @@ type TaskCounts struct {
 const maxCountScanned = 1000
 
 // TaskCounts counts the newest tasks in each state.
-func (s *Store) TaskCounts(ctx context.Context, c Caller) (n TaskCounts, err error) {
+func (s *Store) TaskCounts(ctx context.Context, c people.Caller) (n TaskCounts, err error) {
 	for _, count := range []struct {
 		status Status
 		to     *int64
@@ -33,7 +34,7 @@ func (s *Store) TaskCounts(ctx context.Context, c Caller) (n TaskCounts, err err
 					WHERE organization_num = (SELECT num FROM organizations WHERE id = ?1) AND status = ?2
 					AND status <> 'completed' AND archived_at IS NULL ORDER BY created_at DESC LIMIT ?3) t
 			WHERE waits_for IS NULL AND `+seesTask("?4", "?5")+` LIMIT ?6) AS counted`,
-			c.OrganizationID, string(count.status), maxCountScanned, c.Role.manages(), c.UserID, MaxCounted)
+			c.OrganizationID, string(count.status), maxCountScanned, c.Role.Manages(), c.UserID, MaxCounted)
 		if err != nil {
 			return n, err
 		}

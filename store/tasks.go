@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // Task returns a task that the caller may see, and its worker, which may be deleted.
-func (s *Store) Task(ctx context.Context, c Caller, id string) (Task, Worker, error) {
+func (s *Store) Task(ctx context.Context, c people.Caller, id string) (Task, Worker, error) {
 	return visibleTask(ctx, s.db, c, id)
 }
 
@@ -31,7 +32,7 @@ func (s *Store) LatestTask(ctx context.Context, w Worker) (Task, error) {
 type TaskQuery struct {
 	WorkerID      string
 	Status        Status
-	TriggeredBy   Trigger
+	TriggeredBy   people.Trigger
 	WaitingFor    WaitFor // with a turn that is suspended for it
 	Text          string  // in the title, case-insensitive
 	CreatedAfter  time.Time
@@ -44,7 +45,7 @@ type TaskQuery struct {
 
 // Tasks returns a page of the tasks that the caller may see, newest first, and the cursor
 // of the next page, which is empty after the last.
-func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, string, error) {
+func (s *Store) Tasks(ctx context.Context, c people.Caller, q TaskQuery) ([]Task, string, error) {
 	var f db.Fields
 	q.Check(&f)
 	if err := f.Err(); err != nil {
@@ -80,7 +81,7 @@ func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, strin
 			AND (?13 = '' OR waits_for = ?13)
 		/* ORDER BY created_at DESC, num DESC */ LIMIT ?14`,
 		append(args, db.Scanned(q.Scan), string(q.Status), string(q.TriggeredBy), q.WorkerID, db.LikePattern(q.Text),
-			c.Role.manages(), c.UserID, string(q.WaitingFor), limit+1)...)
+			c.Role.Manages(), c.UserID, string(q.WaitingFor), limit+1)...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -121,7 +122,7 @@ func (q TaskQuery) Check(f *db.Fields) {
 	db.CheckLine(f, "q", q.Text, db.MaxQueryText)
 	q.position(f)
 	f.Check(q.Status == "" || q.Status.valid(), "status", "must be pending, running, completed, error or aborted")
-	f.Check(q.TriggeredBy == "" || q.TriggeredBy.valid(), "triggeredBy", "must be api, email, schedule or ui")
+	f.Check(q.TriggeredBy == "" || q.TriggeredBy.Valid(), "triggeredBy", "must be api, email, schedule or ui")
 	f.Check(q.WaitingFor == "" || q.WaitingFor.valid(), "waitingFor", "must be person, model or worker")
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // This file is about teams. A turn may start turns of other workers, its children, and wait
@@ -64,10 +65,10 @@ func mayStart(ctx context.Context, tx db.Tx, p CallPlace, n *NewTurn) error {
 	var aborted, ended bool
 	// After its author was removed from the organization, a turn goes on, but it starts no
 	// more work. Strangers and the operator have no role, and may still start children.
-	if err := roleNow(ctx, tx, &n.Caller); err != nil {
+	if err := people.RoleNow(ctx, tx, &n.Caller); err != nil {
 		return err
 	}
-	left := n.Caller.Role == "" && !n.Caller.stranger() && !n.Caller.operator
+	left := n.Caller.Role == "" && !n.Caller.Stranger() && !n.Caller.IsOperator()
 	_, err := db.One(ctx, tx, db.Into(&runnerID, &aborted, &asker, &ended),
 		`SELECT coalesce(runner_id, ''), abort_requested,
 			(SELECT title FROM workers WHERE num = worker_num),
@@ -175,10 +176,10 @@ func (s *Store) Ancestors(ctx context.Context, t Turn) (list []Ancestor, err err
 
 // TurnCaller returns the caller on whose behalf a turn acts: its author, with the author's
 // present role.
-func (s *Store) TurnCaller(ctx context.Context, t Turn) (c Caller, err error) {
-	c = Caller{OrganizationID: t.OrganizationID, UserID: t.CreatedByUserID, KeyID: t.KeyID, Trigger: t.TriggeredBy}
+func (s *Store) TurnCaller(ctx context.Context, t Turn) (c people.Caller, err error) {
+	c = people.Caller{OrganizationID: t.OrganizationID, UserID: t.CreatedByUserID, KeyID: t.KeyID, Trigger: t.TriggeredBy}
 	if c.UserID != "" {
-		c.Role, err = readRole(ctx, s.db, c.OrganizationID, c.UserID)
+		c.Role, err = people.ReadRole(ctx, s.db, c.OrganizationID, c.UserID)
 	}
 	return c, err
 }
@@ -189,7 +190,7 @@ const maxNamedPages = 20
 // WorkerNamed returns the worker with that id or title, if the caller may see it. Titles are
 // compared without regard to case. A worker that a task made is found only by its id. It returns a
 // Conflict if several workers have the title.
-func (s *Store) WorkerNamed(ctx context.Context, c Caller, name string) (Worker, error) {
+func (s *Store) WorkerNamed(ctx context.Context, c people.Caller, name string) (Worker, error) {
 	if db.IsServerID("wrk", name) {
 		return visibleWorker(ctx, s.db, c, name)
 	}
@@ -228,7 +229,7 @@ func (s *Store) WorkerNamed(ctx context.Context, c Caller, name string) (Worker,
 
 // noWorker returns the NotFound error for a title that no worker has. The message names some
 // workers, so that a model can correct itself.
-func (s *Store) noWorker(ctx context.Context, c Caller, name string) error {
+func (s *Store) noWorker(ctx context.Context, c people.Caller, name string) error {
 	// Workers lists only those that the caller may see, so the message reveals no others.
 	page, _, err := s.Workers(ctx, c, WorkerQuery{Origin: CreatedOrigin, Limit: 10})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // TestFormerMembersCannotRunWorkers removes the author of a running turn. Then the turn cannot start
@@ -15,7 +16,7 @@ func TestFormerMembersCannotRunWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	n := f.turn()
 	n.Caller = mo.Caller
 	f.accept(n)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A Budget bounds what a turn may spend.
@@ -82,7 +83,7 @@ type Turn struct {
 	CreatedByUserID string
 	KeyID           string
 	OwnFolder       bool // the turn works in its task's own folder
-	TriggeredBy     Trigger
+	TriggeredBy     people.Trigger
 	Input           string
 	Budget          Budget
 	Envelope        string // text for the model before Input

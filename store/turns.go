@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // Turn returns the turn with that id. It checks no access: the id must come from a record
@@ -25,7 +26,7 @@ func (s *Store) Turns(ctx context.Context, task TaskRef) ([]Turn, error) {
 
 // TaskTurns returns a task that the caller may see, and its turns in order, both read at
 // one moment.
-func (s *Store) TaskTurns(ctx context.Context, c Caller, id string) (t Task, turns []Turn, err error) {
+func (s *Store) TaskTurns(ctx context.Context, c people.Caller, id string) (t Task, turns []Turn, err error) {
 	err = s.db.Snapshot(ctx, func(q db.Querier) (err error) {
 		if t, _, err = visibleTask(ctx, q, c, id); err == nil {
 			turns, err = db.All(ctx, q, scanTurn, selectTurns, t.num)

@@ -11,6 +11,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 )
 
 func TestTurnFromAcceptedToFinished(t *testing.T) {
@@ -55,7 +56,7 @@ func TestTargets(t *testing.T) {
 	f := newFixture(t)
 	other := f.newWorker(f.owner, store.NewWorker{Title: "Other"})
 	deleted := f.newWorker(f.owner, store.NewWorker{})
-	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	stranger := f.caller("Globex", "sam@globex.test", people.RoleOwner)
 	foreign := f.newWorker(stranger, store.NewWorker{})
 	existing := f.accept(f.turn())
 	foreignTurn := store.NewTurn{Caller: stranger.Caller, WorkerID: foreign.ID, Input: "Go", Budget: store.BudgetLow}
@@ -69,7 +70,7 @@ func TestTargets(t *testing.T) {
 	orphaned := f.accept(orphan)
 	is.New(t).NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, deleted.ID))
 
-	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	secret := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
 	hiddenTurn := f.turn()
 	hiddenTurn.WorkerID = secret.ID
@@ -80,7 +81,7 @@ func TestTargets(t *testing.T) {
 		refused      db.Kind
 		says         string
 		sameTask     string // expected task; "" for a new one
-		as           store.Caller
+		as           people.Caller
 	}{
 		"new worker, new task":        {newWorker: true},
 		"new worker, own task id":     {newWorker: true, task: "own:1"},
@@ -156,7 +157,7 @@ func TestContinue(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	again := f.turn()
 	again.Continue = true
 	first := f.accept(again) // there is no task yet, so a new one is created

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // meter adds usage to the sums for charts, bills and the credit cap. If ended is set, the turn has
@@ -27,7 +28,7 @@ func (s *Store) meterOrganization(tx db.Tx, organizationID string, list []metere
 	}
 	var limit *float64
 	if hasCap && cost != 0 {
-		if limit, err = creditCap(ctx, tx, organizationID); err != nil {
+		if limit, err = people.CreditCap(ctx, tx, organizationID); err != nil {
 			return err
 		}
 	}
@@ -49,16 +50,17 @@ func (s *Store) meterOrganization(tx db.Tx, organizationID string, list []metere
 	const add = `INSERT INTO spending (organization_id, month, cost) VALUES (?, ?, ?)
 		ON CONFLICT (organization_id, month) DO UPDATE SET cost = spending.cost + excluded.cost`
 	if limit == nil {
-		return tx.ExecLater(add, organizationID, month(s.db.Now()), cost)
+		return tx.ExecLater(add, organizationID, people.Month(s.db.Now()), cost)
 	}
-	spent, err := db.One(ctx, tx, db.ScanInt, add+` RETURNING cost`, organizationID, month(s.db.Now()), cost)
+	spent, err := db.One(ctx, tx, db.ScanInt, add+` RETURNING cost`, organizationID, people.Month(s.db.Now()), cost)
 	if err == nil && db.IsLocking(tx) { // the cap may have changed until the row was locked
-		limit, err = creditCap(ctx, tx, organizationID)
+		limit, err = people.CreditCap(ctx, tx, organizationID)
 	}
 	if err != nil || limit == nil {
 		return err
 	}
-	return s.alertCap(ctx, tx, CapChange{organizationID, spent - cost, spent, limit, limit})
+	return s.alertCap(ctx, tx, people.CapChange{OrganizationID: organizationID,
+		SpentBefore: spent - cost, Spent: spent, Before: limit, Cap: limit})
 }
 
 // sameSums reports whether the usage of two turns of an organization is in the same row.
@@ -94,7 +96,7 @@ func (s *Store) addToUsage(tx db.Tx, list []metered) error {
 }
 
 // MeterCaller charges a model call that belongs to no turn to the caller's organization.
-func (s *Store) MeterCaller(ctx context.Context, c Caller, u Usage) error {
+func (s *Store) MeterCaller(ctx context.Context, c people.Caller, u Usage) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		return s.meter(tx, Turn{OrganizationID: c.OrganizationID, KeyID: c.KeyID, TriggeredBy: c.Trigger}, u, false, true)
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A UsageSum is the usage of some turns.
@@ -67,7 +68,7 @@ type UsageRow struct {
 	Day         time.Time // its beginning, UTC
 	WorkerID    string
 	KeyID       string // '' without one
-	TriggeredBy Trigger
+	TriggeredBy people.Trigger
 	UsageSum
 }
 
@@ -130,8 +131,8 @@ func scanUsage(row db.Scanner) (r UsageRow, err error) {
 
 // UsageOn returns the usage of the caller's organization on the day that t lies in, by worker. It
 // returns Forbidden for a Member.
-func (s *Store) UsageOn(ctx context.Context, c Caller, t time.Time) ([]UsageRow, error) {
-	if err := c.Allow(SeeUsage); err != nil {
+func (s *Store) UsageOn(ctx context.Context, c people.Caller, t time.Time) ([]UsageRow, error) {
+	if err := c.Allow(people.SeeUsage); err != nil {
 		return nil, err
 	}
 	day := t.Unix() / secondsADay
@@ -139,8 +140,8 @@ func (s *Store) UsageOn(ctx context.Context, c Caller, t time.Time) ([]UsageRow,
 }
 
 // Usage returns a report on the caller's organization. It returns Forbidden for a Member.
-func (s *Store) Usage(ctx context.Context, c Caller, q UsageQuery) (UsageReport, error) {
-	if err := c.Allow(SeeUsage); err != nil {
+func (s *Store) Usage(ctx context.Context, c people.Caller, q UsageQuery) (UsageReport, error) {
+	if err := c.Allow(people.SeeUsage); err != nil {
 		return UsageReport{}, err
 	}
 	days := min(max(q.Days, 1), maxUsageDays)
@@ -180,7 +181,7 @@ func (s *Store) Usage(ctx context.Context, c Caller, q UsageQuery) (UsageReport,
 }
 
 // eachUsage calls f with each row of the days, and the number of days since the first.
-func (s *Store) eachUsage(ctx context.Context, c Caller, first, last int64, f func(at int64, r UsageRow)) error {
+func (s *Store) eachUsage(ctx context.Context, c people.Caller, first, last int64, f func(at int64, r UsageRow)) error {
 	_, err := db.All(ctx, s.db, func(row db.Scanner) (struct{}, error) {
 		r, err := scanUsage(row)
 		if err == nil {
@@ -204,7 +205,7 @@ func largest(totals map[string]*UsagePart, q UsageQuery) (parts []UsagePart, res
 }
 
 // partTitle returns the title of a worker, deleted or not, or the name of a key.
-func (s *Store) partTitle(ctx context.Context, c Caller, by UsageGroup, id string) (title string, err error) {
+func (s *Store) partTitle(ctx context.Context, c people.Caller, by UsageGroup, id string) (title string, err error) {
 	switch by {
 	case ByKey:
 		title, err = db.One(ctx, s.db, db.ScanString, `SELECT name FROM api_keys WHERE id = ? AND organization_id = ?`,

@@ -8,6 +8,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -23,7 +24,7 @@ func TestUsageReport(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	org := f.owner.OrganizationID
-	other := f.caller("Umbrella", "eve@umbrella.test", store.RoleOwner)
+	other := f.caller("Umbrella", "eve@umbrella.test", people.RoleOwner)
 	second := f.newWorker(f.owner, store.NewWorker{Title: "Clerk"})
 	f.meter(org, 0, f.worker.ID, f.owner.KeyID, "api", 3, 1, 100, 50)
 	f.meter(org, 0, f.worker.ID, "", "ui", 1, 0, 10, 5)
@@ -70,14 +71,14 @@ func TestUsageIsOfTheOrganization(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	// The worker of another organization does not show its title, even if our rows contain its id.
-	other := f.caller("Umbrella", "eve@umbrella.test", store.RoleOwner)
+	other := f.caller("Umbrella", "eve@umbrella.test", people.RoleOwner)
 	f.meter(other.OrganizationID, 0, f.worker.ID, f.owner.KeyID, "api", 1, 0, 1, 1)
 	for _, by := range []store.UsageGroup{store.ByWorker, store.ByKey} {
 		r, err := f.Usage(f.ctx(), other.Caller, store.UsageQuery{Days: 1, By: by, Parts: 5})
 		is.NoErr(err)
 		is.Equal(r.Parts[0].Title, "")
 	}
-	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	member := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	is.True(db.IsKind(errOf(f.Usage(f.ctx(), member.Caller, store.UsageQuery{Days: 1})), db.Forbidden))
 	is.True(db.IsKind(errOf(f.UsageOn(f.ctx(), member.Caller, f.clock.now())), db.Forbidden))
 	is.True(db.IsKind(errOf(f.People.MonthSpending(f.ctx(), member.Caller)), db.Forbidden))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // MaxVersions is the number of versions that a worker may have.
@@ -102,7 +103,7 @@ func (w Worker) expect(revisions []string) error {
 }
 
 // insertVersion stores the content of w as its version w.Version, made by the caller.
-func (s *Store) insertVersion(tx db.Tx, c Caller, w Worker, restoredFrom int64) error {
+func (s *Store) insertVersion(tx db.Tx, c people.Caller, w Worker, restoredFrom int64) error {
 	if w.Version > MaxVersions {
 		return db.Errorf(db.Conflict, "the worker has %d versions, and can have no more: "+
 			"export it and import it as a new worker", MaxVersions)
@@ -135,7 +136,7 @@ func scanVersion(row db.Scanner) (v WorkerVersion, err error) {
 
 // WorkerVersions returns a page of the versions of a worker that the caller may see, newest
 // first, and the cursor of the next page, which is empty after the last.
-func (s *Store) WorkerVersions(ctx context.Context, c Caller, id, cursor string, limit int) (
+func (s *Store) WorkerVersions(ctx context.Context, c people.Caller, id, cursor string, limit int) (
 	list []WorkerVersion, next string, err error) {
 	of := db.ScopeOf("versions", id)
 	var f db.Fields
@@ -161,7 +162,8 @@ func (s *Store) WorkerVersions(ctx context.Context, c Caller, id, cursor string,
 }
 
 // WorkerVersion returns a version of a worker that the caller may see.
-func (s *Store) WorkerVersion(ctx context.Context, c Caller, id string, number int64) (v WorkerVersion, err error) {
+func (s *Store) WorkerVersion(ctx context.Context, c people.Caller, id string, number int64) (v WorkerVersion,
+	err error) {
 	if _, err := visibleWorker(ctx, s.db, c, id); err != nil {
 		return v, err
 	}

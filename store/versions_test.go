@@ -9,6 +9,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // TestVersions changes a worker in every way. Each change of its content creates a version, and
@@ -74,14 +75,14 @@ func TestVersions(t *testing.T) {
 func TestVersionAccess(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	member := f.caller("Acme", "mo@acme.test", store.RoleMember).Caller
-	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin).Caller
-	other := f.caller("Globex", "sam@globex.test", store.RoleOwner).Caller
+	member := f.caller("Acme", "mo@acme.test", people.RoleMember).Caller
+	admin := f.caller("Acme", "ada@acme.test", people.RoleAdmin).Caller
+	other := f.caller("Globex", "sam@globex.test", people.RoleOwner).Caller
 	private := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
 	gone := f.newWorker(f.owner, store.NewWorker{})
 	is.New(t).NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, gone.ID))
 	for name, tt := range map[string]struct {
-		caller        store.Caller
+		caller        people.Caller
 		worker        string
 		number        int64
 		read, restore db.Kind

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // waiting counts the turns in the queue: the total and the number of each organization. The counts
@@ -219,7 +220,9 @@ func (s *Store) Queued() int64 {
 }
 
 // QueueRoom returns the Busy error with which a new turn of c would be refused now because the queue is full.
-func (s *Store) QueueRoom(c Caller) error { return s.waiting.full(c.OrganizationID, c.stranger()) }
+func (s *Store) QueueRoom(c people.Caller) error {
+	return s.waiting.full(c.OrganizationID, c.Stranger())
+}
 
 // ScheduleRoom returns how many turns schedules may add to the queue of all
 // organizations together: they fill at most half of it. DueSchedules keeps each

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // This file queues a webhook delivery and mails when a turn is suspended to wait for a person. The
@@ -63,12 +64,12 @@ func (s *Store) queueWaiting(ctx context.Context, tx db.Tx, t Turn) error {
 // started the turn, or to the creator of its schedule. Turns of the API and the dashboard get
 // no mail: their clients show the question.
 func (s *Store) mailQuestion(ctx context.Context, tx db.Tx, t Turn, a Approval) error {
-	if t.TriggeredBy == TriggerSchedule {
+	if t.TriggeredBy == people.TriggerSchedule {
 		return s.mailPeople(ctx, tx, t, a, `SELECT p.id, p.email
 			FROM memberships m CROSS JOIN users p ON p.id = m.user_id
 			WHERE m.organization_id = ? AND m.user_id = ?`, t.OrganizationID, t.CreatedByUserID)
 	}
-	if t.TriggeredBy != TriggerEmail {
+	if t.TriggeredBy != people.TriggerEmail {
 		return nil
 	}
 	// The newest mail of the turn has the thread that its author reads. NOT EXISTS asks
@@ -168,7 +169,7 @@ func (s *Store) MailedQuestion(ctx context.Context, messageIDs []string) (id str
 // mailedQuestion returns the only question of a task, if its author may answer it by mail.
 // Unless num is 0, it returns the question with that num. A member's question is for
 // that member. A stranger's question is for the address that the mail came from.
-func mailedQuestion(ctx context.Context, q db.Querier, task Task, c Caller, from string,
+func mailedQuestion(ctx context.Context, q db.Querier, task Task, c people.Caller, from string,
 	num int64) (Approval, bool, error) {
 	a, err := db.One(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts, 0
 		FROM approvals a`+joinApproval+joinStep+`
@@ -208,7 +209,7 @@ func (s *Store) answerByMail(ctx context.Context, tx db.Tx, n NewEmail) (a Appro
 // questionOf returns the question that a mail answers. id is that of the question to whose mail it replies, "" for
 // none. late is true if that question was answered before, maybe elsewhere: then the mail answers the only
 // question that waits.
-func questionOf(ctx context.Context, q db.Querier, task Task, c Caller, from, id string) (
+func questionOf(ctx context.Context, q db.Querier, task Task, c people.Caller, from, id string) (
 	a Approval, late, ok bool, err error) {
 	var num int64
 	if id != "" {
@@ -227,7 +228,7 @@ func questionOf(ctx context.Context, q db.Querier, task Task, c Caller, from, id
 
 // AnswersQuestion reports whether a mail of the author in a task would answer a question now. The mails to
 // which it replies are messageIDs.
-func (s *Store) AnswersQuestion(ctx context.Context, task Task, c Caller, from string, messageIDs []string) (
+func (s *Store) AnswersQuestion(ctx context.Context, task Task, c people.Caller, from string, messageIDs []string) (
 	bool, error) {
 	id, err := s.MailedQuestion(ctx, messageIDs)
 	if err != nil {
@@ -239,11 +240,11 @@ func (s *Store) AnswersQuestion(ctx context.Context, task Task, c Caller, from s
 
 // mayStillAnswer reports whether the author of a mail or a message may answer in this transaction. A
 // member may have left the organization, or a private worker, since the mail or the request was read.
-func mayStillAnswer(ctx context.Context, tx db.Tx, c Caller, task Task) (bool, error) {
-	if c.stranger() {
+func mayStillAnswer(ctx context.Context, tx db.Tx, c people.Caller, task Task) (bool, error) {
+	if c.Stranger() {
 		return true, nil // mailedQuestion compares the address
 	}
-	if err := roleNow(ctx, tx, &c); err != nil || c.Role == "" {
+	if err := people.RoleNow(ctx, tx, &c); err != nil || c.Role == "" {
 		return false, err
 	}
 	_, err := visibleOrDeletedWorker(ctx, tx, c, task.WorkerID)

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A Webhook receives a delivery for each turn of a worker that ends. The URL is "" if the worker
@@ -25,7 +26,7 @@ func readWebhook(ctx context.Context, q db.Querier, workerID string) (w Webhook,
 
 // Webhook returns the webhook of a worker. It returns Forbidden unless the caller created
 // the worker.
-func (s *Store) Webhook(ctx context.Context, c Caller, workerID string) (Webhook, error) {
+func (s *Store) Webhook(ctx context.Context, c people.Caller, workerID string) (Webhook, error) {
 	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
 		return Webhook{}, err
 	}
@@ -42,7 +43,7 @@ func (w *Webhook) renew() {
 // SetWebhook sets the URL of a worker's webhook. A webhook that exists keeps its token and
 // its secret. It returns Forbidden unless the caller created the worker. The caller has
 // checked the URL.
-func (s *Store) SetWebhook(ctx context.Context, c Caller, workerID, url string) (w Webhook, err error) {
+func (s *Store) SetWebhook(ctx context.Context, c people.Caller, workerID, url string) (w Webhook, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
@@ -58,7 +59,7 @@ func (s *Store) SetWebhook(ctx context.Context, c Caller, workerID, url string) 
 		if err := s.putWebhook(tx, workerID, w); err != nil || was == url {
 			return err
 		}
-		return s.People.audit(tx, c, "webhook.set", workerID, map[string]any{"from": was, "to": url})
+		return s.People.Audit(tx, c, "webhook.set", workerID, map[string]any{"from": was, "to": url})
 	})
 	return w, err
 }
@@ -78,7 +79,7 @@ func (s *Store) putWebhook(tx db.Tx, workerID string, w Webhook) error {
 // It is locking, so that no delivery is missed. Writes that queue a delivery lock the webhook, and the
 // DELETE waits for them. The next statement sees their deliveries. Writes that come later find no
 // webhook.
-func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (was Webhook, err error) {
+func (s *Store) RemoveWebhook(ctx context.Context, c people.Caller, workerID string) (was Webhook, err error) {
 	err = s.db.Hot(ctx, true, func(tx db.Tx) error {
 		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
@@ -97,7 +98,7 @@ func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (w
 		if err := giveUpDeliveries(tx, workerID); err != nil {
 			return err
 		}
-		return s.People.audit(tx, c, "webhook.remove", workerID, map[string]any{"url": was.URL})
+		return s.People.Audit(tx, c, "webhook.remove", workerID, map[string]any{"url": was.URL})
 	})
 	return was, err
 }
@@ -113,7 +114,7 @@ func giveUpDeliveries(tx db.Tx, workerID string) error {
 // RenewWebhook creates a new token and secret for a worker's webhook. If a request with the
 // same key has done so before, it changes nothing, and replayed is true. It returns
 // Forbidden unless the caller created the worker.
-func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string,
+func (s *Store) RenewWebhook(ctx context.Context, c people.Caller, workerID string,
 	key db.IdempotencyKey) (w Webhook, replayed bool, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
@@ -130,7 +131,7 @@ func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string,
 		if err := s.putWebhook(tx, workerID, w); err != nil {
 			return err
 		}
-		if err := s.People.audit(tx, c, "webhook.renew", workerID, map[string]any{"url": w.URL}); err != nil {
+		if err := s.People.Audit(tx, c, "webhook.renew", workerID, map[string]any{"url": w.URL}); err != nil {
 			return err
 		}
 		return s.db.RememberIn(tx, key, workerID)

@@ -11,6 +11,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -86,7 +87,8 @@ func TestWebhookIsTheCreatorsAlone(t *testing.T) {
 	f.webhook("https://a.example/")
 	f.finish(func() store.Claim { f.startRunner("r"); f.accept(f.turn()); return f.claimOne("r") }())
 	e := f.record(f.due()[0], store.Attempt{Success: true, ResponseStatus: 200})
-	for _, who := range []store.Identity{f.caller("Acme", "boss@acme.test", store.RoleOwner), f.caller("Rival", "eve@rival.test", store.RoleOwner)} {
+	for _, who := range []people.Identity{f.caller("Acme", "boss@acme.test", people.RoleOwner), f.caller("Rival",
+		"eve@rival.test", people.RoleOwner)} {
 		c, id := who.Caller, f.worker.ID
 		_, err1 := f.Webhook(f.ctx(), c, id)
 		_, err2 := f.SetWebhook(f.ctx(), c, id, "https://evil.example/")

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // The functions below, and those of taskaccess.go, decide which workers and tasks a caller may see or change. A
@@ -14,7 +15,7 @@ import (
 // visibleWorker returns a worker that the caller may see. It returns NotFound if the worker
 // does not exist or was deleted. It returns Forbidden if the worker is in another
 // organization, or if it is private and the caller is not invited.
-func visibleWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+func visibleWorker(ctx context.Context, q db.Querier, c people.Caller, id string) (Worker, error) {
 	w, err := visibleOrDeletedWorker(ctx, q, c, id)
 	if err == nil && w.DeletedAt != nil {
 		return Worker{}, db.Errorf(db.NotFound, "no worker has that id")
@@ -24,7 +25,7 @@ func visibleWorker(ctx context.Context, q db.Querier, c Caller, id string) (Work
 
 // visibleOrDeletedWorker is visibleWorker, but it also returns deleted workers, because their tasks and
 // files stay readable.
-func visibleOrDeletedWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+func visibleOrDeletedWorker(ctx context.Context, q db.Querier, c people.Caller, id string) (Worker, error) {
 	w, err := db.One(ctx, q, scanWorker, selectWorker, id)
 	if err != nil {
 		return Worker{}, db.NoRecord(err, "worker")
@@ -35,14 +36,14 @@ func visibleOrDeletedWorker(ctx context.Context, q db.Querier, c Caller, id stri
 // runnableWorker is visibleWorker with only the fields that accepting a turn needs: those of
 // the access rules, the version, the time of creation, and the cap of the organization. A write locks
 // the worker: see keepsWorker.
-func runnableWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+func runnableWorker(ctx context.Context, q db.Querier, c people.Caller, id string) (Worker, error) {
 	w, err := db.One(ctx, q, scanRunnable, selectRunnable+keepsWorker(q), id)
 	return allowRunnable(ctx, q, c, w, err)
 }
 
 // claimableWorker is runnableWorker with the fields that the claim of its turn needs, too: those of the
 // version, and claim.
-func claimableWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+func claimableWorker(ctx context.Context, q db.Querier, c people.Caller, id string) (Worker, error) {
 	w, err := db.One(ctx, q, scanClaimable, selectClaimable+keepsWorker(q), id)
 	return allowRunnable(ctx, q, c, w, err)
 }
@@ -67,7 +68,7 @@ func (s *Store) lockDeleted(ctx context.Context, tx db.Tx, w Worker) error {
 }
 
 // allowRunnable returns w if err is nil and the caller may see w.
-func allowRunnable(ctx context.Context, q db.Querier, c Caller, w Worker, err error) (Worker, error) {
+func allowRunnable(ctx context.Context, q db.Querier, c people.Caller, w Worker, err error) (Worker, error) {
 	if err == nil {
 		w, err = allowWorker(ctx, q, c, w)
 	}
@@ -111,11 +112,11 @@ func scanClaimable(row db.Scanner) (w Worker, err error) {
 }
 
 // allowWorker returns w if the caller may see it, and a Forbidden error otherwise.
-func allowWorker(ctx context.Context, q db.Querier, c Caller, w Worker) (Worker, error) {
+func allowWorker(ctx context.Context, q db.Querier, c people.Caller, w Worker) (Worker, error) {
 	if w.OrganizationID != c.OrganizationID {
 		return Worker{}, db.Errorf(db.Forbidden, "you have no access to the worker")
 	}
-	if w.Visibility == Public || w.UserID == c.UserID || c.Role.manages() {
+	if w.Visibility == Public || w.UserID == c.UserID || c.Role.Manages() {
 		return w, nil
 	}
 	// The query is last, because most callers do not need it.
@@ -131,7 +132,7 @@ func allowWorker(ctx context.Context, q db.Querier, c Caller, w Worker) (Worker,
 }
 
 // ownWorker is visibleWorker for changes that only the worker's creator may make.
-func ownWorker(ctx context.Context, q db.Querier, c Caller, id string) (Worker, error) {
+func ownWorker(ctx context.Context, q db.Querier, c people.Caller, id string) (Worker, error) {
 	w, err := visibleWorker(ctx, q, c, id)
 	if err == nil && w.UserID != c.UserID {
 		return Worker{}, db.Errorf(db.Forbidden, "only the creator of the worker may do this")

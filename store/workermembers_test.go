@@ -8,14 +8,15 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 func TestInviteByAddress(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
-	f.caller("Globex", "eve@globex.test", store.RoleOwner)
+	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
+	f.caller("Globex", "eve@globex.test", people.RoleOwner)
 	w := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
 	for _, email := range []string{"", "nobody@acme.test", "eve@globex.test", "mo@acme.test\x00"} {
 		_, err := f.InviteWorkerMember(f.ctx(), f.owner.Caller, w.ID, email)
@@ -39,7 +40,7 @@ func TestFilesByWorker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	w := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
 	n := f.turn()
 	n.WorkerID = w.ID
@@ -84,7 +85,7 @@ func TestExchange(t *testing.T) {
 	f := newFixture(t)
 	f.webhook("https://a.example/")
 	other := f.newWorker(f.owner, store.NewWorker{})
-	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	f.finish(running(f))
 	e := f.record(f.due()[0], store.Attempt{Success: true, ResponseStatus: 200, Request: "POST /", Response: "HTTP/1.1 200 OK"})
 	got, request, response, err := f.Exchange(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)

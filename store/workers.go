@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // CreateWorker creates a worker of the caller. If a request with the same key has created
 // one before, it returns that worker, and replayed is true.
-func (s *Store) CreateWorker(ctx context.Context, c Caller, n NewWorker,
+func (s *Store) CreateWorker(ctx context.Context, c people.Caller, n NewWorker,
 	key db.IdempotencyKey) (w Worker, replayed bool, err error) {
 	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Worker, error) {
 		w, err := db.One(ctx, tx, scanWorker, selectWorker, id)
@@ -21,7 +22,7 @@ func (s *Store) CreateWorker(ctx context.Context, c Caller, n NewWorker,
 	})
 }
 
-func (s *Store) insertWorker(tx db.Tx, c Caller, n NewWorker) (Worker, error) {
+func (s *Store) insertWorker(tx db.Tx, c people.Caller, n NewWorker) (Worker, error) {
 	n.ID = cmp.Or(n.ID, db.NewID("wrk", s.db.Now()))
 	n.Title = cmp.Or(n.Title, generatedTitle(n.ID))
 	s.db.MakeStorable(&n.Title, &n.Summary, &n.Instructions)
@@ -47,14 +48,14 @@ func (s *Store) insertWorker(tx db.Tx, c Caller, n NewWorker) (Worker, error) {
 }
 
 // Worker returns a worker that the caller may see. A deleted worker is NotFound.
-func (s *Store) Worker(ctx context.Context, c Caller, id string) (Worker, error) {
+func (s *Store) Worker(ctx context.Context, c people.Caller, id string) (Worker, error) {
 	return visibleWorker(ctx, s.db, c, id)
 }
 
 // UpdateWorker changes a worker. It returns Forbidden unless the caller created it, NotFound
 // if it was deleted, and Stale if it has another revision than the patch expects. Turns that
 // were accepted before keep their instructions, schema and settings.
-func (s *Store) UpdateWorker(ctx context.Context, c Caller, id string, p WorkerPatch) (w Worker, err error) {
+func (s *Store) UpdateWorker(ctx context.Context, c people.Caller, id string, p WorkerPatch) (w Worker, err error) {
 	if err := s.Gate.RoomIn(ctx); err != nil {
 		return w, err
 	}
@@ -66,7 +67,7 @@ func (s *Store) UpdateWorker(ctx context.Context, c Caller, id string, p WorkerP
 }
 
 // changeWorker applies a patch. restoredFrom is the version that the patch repeats, or 0.
-func (s *Store) changeWorker(ctx context.Context, tx db.Tx, c Caller, id string, p WorkerPatch,
+func (s *Store) changeWorker(ctx context.Context, tx db.Tx, c people.Caller, id string, p WorkerPatch,
 	restoredFrom int64) (Worker, error) {
 	// The worker is read in the transaction, so that two concurrent patches of different fields are
 	// both kept.
@@ -107,7 +108,7 @@ func (s *Store) changeWorker(ctx context.Context, tx db.Tx, c Caller, id string,
 }
 
 // auditWorker adds to the audit log the changes of a worker that matter for security.
-func (s *Store) auditWorker(tx db.Tx, c Caller, was, w Worker) error {
+func (s *Store) auditWorker(tx db.Tx, c people.Caller, was, w Worker) error {
 	rules := func(l ToolRules) any {
 		if l == nil {
 			return "default"
@@ -133,7 +134,7 @@ func (s *Store) auditWorker(tx db.Tx, c Caller, was, w Worker) error {
 			continue
 		}
 		detail := map[string]any{"title": w.Title, "from": change.from, "to": change.to}
-		if err := s.People.audit(tx, c, change.action, w.ID, detail); err != nil {
+		if err := s.People.Audit(tx, c, change.action, w.ID, detail); err != nil {
 			return err
 		}
 	}
@@ -151,7 +152,7 @@ type WorkerQuery struct {
 
 // Workers returns a page of the workers that the caller may see, newest first, and the
 // cursor of the next page, which is empty after the last.
-func (s *Store) Workers(ctx context.Context, c Caller, q WorkerQuery) ([]Worker, string, error) {
+func (s *Store) Workers(ctx context.Context, c people.Caller, q WorkerQuery) ([]Worker, string, error) {
 	var f db.Fields
 	q.Check(&f)
 	if err := f.Err(); err != nil {
@@ -173,7 +174,7 @@ func (s *Store) Workers(ctx context.Context, c Caller, q WorkerQuery) ([]Worker,
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?5))
 			AND (?6 = '' OR w.title LIKE ?6 ESCAPE '\' OR w.summary LIKE ?6 ESCAPE '\')
 		/* ORDER BY w.num DESC */ LIMIT ?7`,
-		c.OrganizationID, after, db.Scanned(q.Scan), c.Role.manages(), c.UserID, db.LikePattern(q.Text), limit+1)
+		c.OrganizationID, after, db.Scanned(q.Scan), c.Role.Manages(), c.UserID, db.LikePattern(q.Text), limit+1)
 	if err != nil {
 		return nil, "", err
 	}
@@ -199,7 +200,7 @@ func (q WorkerQuery) scope() db.Scope {
 // changes nothing if the worker has that content already. It returns the errors of UpdateWorker.
 // The caller has checked that the content can be used. If a request with the same key has
 // restored it before, replayed is true.
-func (s *Store) RestoreVersion(ctx context.Context, c Caller, id string, number int64, revisions []string,
+func (s *Store) RestoreVersion(ctx context.Context, c people.Caller, id string, number int64, revisions []string,
 	key db.IdempotencyKey) (w Worker, replayed bool, err error) {
 	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Worker, error) {
 		return ownWorker(ctx, tx, c, id)

@@ -9,6 +9,7 @@ import (
 
 	"journeyman/handlers/command"
 	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -24,7 +25,7 @@ func TestFailedBackupRaisesAnAlert(t *testing.T) {
 	is := is.New(t)
 	storetest.Embedded(t)
 	st := storetest.Open(t, store.Options{})
-	owner, _ := storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+	owner, _ := storetest.Caller(t, st, "Acme", "ann@example.com", people.RoleOwner)
 	_, err := st.AddAlertChannel(t.Context(), owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
 		Topics: []store.AlertTopic{store.TopicBackup}, Frequency: store.AlertNow})
 	is.NoErr(err)

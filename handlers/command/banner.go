@@ -12,6 +12,7 @@ import (
 	"journeyman/handlers"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A Banner is the text that a server prints for its operator at the start. It creates
@@ -32,10 +33,10 @@ func (b *Banner) CreateSecrets(ctx context.Context, st *store.Store) error {
 	if err != nil {
 		return err
 	}
-	key := store.NewKey{Name: "First key", Email: b.AdminEmail, Role: store.RoleOwner, Secret: b.APIKey}
+	key := people.NewKey{Name: "First key", Email: b.AdminEmail, Role: people.RoleOwner, Secret: b.APIKey}
 	switch {
 	case b.APIKey != "": // the operator knows it already
-		if _, _, err := st.People.CreateKey(ctx, store.Operator(), key); err != nil {
+		if _, _, err := st.People.CreateKey(ctx, people.Operator(), key); err != nil {
 			return fmt.Errorf("--api-key: %w", err)
 		}
 	case !has:
@@ -81,8 +82,8 @@ func (b *Banner) generatePassword(ctx context.Context, st *store.Store) error {
 		return err
 	}
 	b.password = password
-	_, token, err := st.People.CreatePasswordLink(ctx, store.Operator(), store.LinkWelcome, b.AdminEmail)
-	b.link = handlers.LinkAddress(b.BaseURL, store.LinkWelcome, token)
+	_, token, err := st.People.CreatePasswordLink(ctx, people.Operator(), people.LinkWelcome, b.AdminEmail)
+	b.link = handlers.LinkAddress(b.BaseURL, people.LinkWelcome, token)
 	return err
 }
 

@@ -21,6 +21,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/gate"
+	"journeyman/store/people"
 )
 
 // Admin performs the operations of the command line. A DataFolder performs them on the
@@ -32,12 +33,12 @@ type Admin interface {
 
 // A Call asks for one operation. Exactly one field of it is set.
 type Call struct {
-	Create *store.NewKey `json:"create,omitempty"`
-	List   *string       `json:"list,omitempty"`   // name of the organization; "" for all of them
-	Revoke *string       `json:"revoke,omitempty"` // the key, its id or its prefix
-	Roll   *string       `json:"roll,omitempty"`   // the key, its id or its prefix
-	Users  bool          `json:"users,omitempty"`
-	Reset  *string       `json:"reset,omitempty"` // email address of the user
+	Create *people.NewKey `json:"create,omitempty"`
+	List   *string        `json:"list,omitempty"`   // name of the organization; "" for all of them
+	Revoke *string        `json:"revoke,omitempty"` // the key, its id or its prefix
+	Roll   *string        `json:"roll,omitempty"`   // the key, its id or its prefix
+	Users  bool           `json:"users,omitempty"`
+	Reset  *string        `json:"reset,omitempty"` // email address of the user
 
 	Provider *ProviderCall `json:"provider,omitempty"`
 	Vacuum   bool          `json:"vacuum,omitempty"` // return free pages of the database, for some seconds
@@ -53,11 +54,11 @@ func (c Call) prepares() bool {
 
 // A Reply is the result of a Call.
 type Reply struct {
-	Secret string       `json:"secret,omitempty"` // of the created key
-	Keys   []store.Key  `json:"keys,omitempty"`   // all that were listed, or the changed one
-	Users  []store.User `json:"users,omitempty"`
-	Link   string       `json:"link,omitempty"` // works once, for the user to choose a password
-	Error  string       `json:"error,omitempty"`
+	Secret string        `json:"secret,omitempty"` // of the created key
+	Keys   []people.Key  `json:"keys,omitempty"`   // all that were listed, or the changed one
+	Users  []people.User `json:"users,omitempty"`
+	Link   string        `json:"link,omitempty"` // works once, for the user to choose a password
+	Error  string        `json:"error,omitempty"`
 
 	Providers []store.Provider `json:"providers,omitempty"` // without keys
 	Vacuum    *Vacuumed        `json:"vacuum,omitempty"`
@@ -89,7 +90,7 @@ func (d DataFolder) Backup(ctx context.Context, w io.Writer) (store.BackupReport
 
 // Do performs an operation as the operator, who has all rights, also in maintenance.
 func (d DataFolder) Do(ctx context.Context, c Call) (r Reply, err error) {
-	operator := store.Operator()
+	operator := people.Operator()
 	ctx = gate.DuringMaintenance(ctx)
 	switch {
 	case c.Create != nil:
@@ -97,17 +98,17 @@ func (d DataFolder) Do(ctx context.Context, c Call) (r Reply, err error) {
 	case c.List != nil:
 		r.Keys, err = d.Store.People.Keys(ctx, *c.List)
 	case c.Revoke != nil:
-		r.Keys = make([]store.Key, 1)
+		r.Keys = make([]people.Key, 1)
 		r.Keys[0], err = d.Store.People.RevokeKey(ctx, operator, *c.Revoke)
 	case c.Roll != nil:
-		r.Keys = make([]store.Key, 1)
+		r.Keys = make([]people.Key, 1)
 		r.Keys[0], r.Secret, err = d.Store.People.RollKey(ctx, operator, *c.Roll)
 	case c.Users:
 		r.Users, err = d.Store.People.Users(ctx)
 	case c.Reset != nil:
 		var token string
-		if _, token, err = d.Store.People.CreatePasswordLink(ctx, operator, store.LinkReset, *c.Reset); err == nil {
-			r.Link = handlers.LinkAddress(d.BaseURL, store.LinkReset, token)
+		if _, token, err = d.Store.People.CreatePasswordLink(ctx, operator, people.LinkReset, *c.Reset); err == nil {
+			r.Link = handlers.LinkAddress(d.BaseURL, people.LinkReset, token)
 		}
 	case c.Provider != nil:
 		r.Providers, err = d.doProvider(ctx, *c.Provider)

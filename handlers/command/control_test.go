@@ -21,6 +21,7 @@ import (
 	"journeyman/runner"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -62,7 +63,7 @@ func TestControl(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			st := storetest.Open(t, store.Options{})
-			storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+			storetest.Caller(t, st, "Acme", "ann@example.com", people.RoleOwner)
 			dir := filepath.Join(t.TempDir(), dir)
 			is.NoErr(os.MkdirAll(dir, 0o700))
 			client := control(t, st, dir)
@@ -70,7 +71,8 @@ func TestControl(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(info.Mode().Perm(), os.FileMode(0o600)) // only for the owner
 
-			reply, err := client.Do(t.Context(), command.Call{Create: &store.NewKey{Name: "ci", Email: "ci@example.com", Role: store.RoleMember, OrganizationName: "Acme"}})
+			reply, err := client.Do(t.Context(), command.Call{Create: &people.NewKey{Name: "ci", Email: "ci@example.com",
+				Role: people.RoleMember, OrganizationName: "Acme"}})
 			is.NoErr(err)
 			secret := reply.Secret
 			who, err := st.People.Authenticate(t.Context(), secret)
@@ -104,10 +106,11 @@ func TestControl(t *testing.T) {
 			is.NoErr(err)
 			users := reply.Users
 			is.Equal(len(users), 2)
-			is.Equal([]any{users[1].Email, users[1].Role, users[1].OrganizationName, users[1].HasPassword}, []any{"ci@example.com", store.RoleMember, "Acme", false})
+			is.Equal([]any{users[1].Email, users[1].Role, users[1].OrganizationName, users[1].HasPassword},
+				[]any{"ci@example.com", people.RoleMember, "Acme", false})
 			reply, err = client.Do(t.Context(), command.Call{Reset: new("ci@example.com")})
 			is.NoErr(err)
-			l, err := st.People.Link(t.Context(), store.LinkReset, strings.TrimPrefix(reply.Link, "https://jm.example/reset/"))
+			l, err := st.People.Link(t.Context(), people.LinkReset, strings.TrimPrefix(reply.Link, "https://jm.example/reset/"))
 			is.NoErr(err)
 			is.Equal(l.Email, "ci@example.com")
 			_, err = client.Do(t.Context(), command.Call{Reset: new("nobody@example.com")})
@@ -115,7 +118,7 @@ func TestControl(t *testing.T) {
 
 			_, err = client.Do(t.Context(), command.Call{Revoke: new("none")})
 			is.True(err != nil && strings.Contains(err.Error(), "no API key"))
-			_, err = client.Do(t.Context(), command.Call{Create: &store.NewKey{Name: "", Role: "king"}})
+			_, err = client.Do(t.Context(), command.Call{Create: &people.NewKey{Name: "", Role: "king"}})
 			is.True(err != nil && strings.Contains(err.Error(), "name"))
 		})
 	}
@@ -134,7 +137,7 @@ func TestControlUnreachable(t *testing.T) {
 	is.True(err != nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = client.Do(ctx, command.Call{Create: &store.NewKey{Name: "k"}})
+	_, err = client.Do(ctx, command.Call{Create: &people.NewKey{Name: "k"}})
 	is.True(err != nil)
 }
 

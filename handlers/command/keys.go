@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // Keys holds the commands for API keys.
@@ -55,7 +55,7 @@ type KeyCreate struct {
 
 // Run prints nothing but the key, so that scripts can use the output.
 func (c *KeyCreate) Run(p *Program) error {
-	key := store.NewKey{Name: c.Name, Email: c.User, Role: store.Role(chosen(c.Role)), OrganizationName: c.Org}
+	key := people.NewKey{Name: c.Name, Email: c.User, Role: people.Role(chosen(c.Role)), OrganizationName: c.Org}
 	return p.call("", Call{Create: &key}, func(r Reply) { fmt.Fprintln(p.Stdout, r.Secret) })
 }
 
@@ -94,7 +94,7 @@ func (c *KeyRoll) Run(p *Program) error {
 }
 
 // PrintKeys writes a table of API keys.
-func PrintKeys(w io.Writer, keys []store.Key) {
+func PrintKeys(w io.Writer, keys []people.Key) {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "ID\tNAME\tKEY\tUSER\tROLE\tCREATED\tLAST USED\tSTATE")
 	for _, k := range keys {
@@ -115,7 +115,7 @@ func PrintKeys(w io.Writer, keys []store.Key) {
 }
 
 // PrintUsers writes a table of users.
-func PrintUsers(w io.Writer, users []store.User) {
+func PrintUsers(w io.Writer, users []people.User) {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "ID\tEMAIL\tNAME\tORGANIZATION\tROLE\tPASSWORD")
 	for _, u := range users {

@@ -25,6 +25,7 @@ import (
 	"journeyman/runner/tool"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -54,8 +55,8 @@ func startRunner(t testing.TB, st *store.Store, m model.Model) *runner.Runner {
 func follow(t *testing.T, m model.Model, p *command.Progress, input string) string {
 	t.Helper()
 	st := storetest.Open(t, store.Options{})
-	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
-	who.Caller.Trigger = store.TriggerAPI
+	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", people.RoleOwner)
+	who.Caller.Trigger = people.TriggerAPI
 	rn := startRunner(t, st, m)
 	a, err := st.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{Title: "W"}, Input: input, Budget: store.BudgetLow})
 	is.New(t).NoErr(err)
@@ -150,9 +151,9 @@ func TestFollowEnds(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	st := storetest.Open(t, store.Options{})
-	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
+	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", people.RoleOwner)
 	rn := newRunner(t, st, offline.New())
-	who.Caller.Trigger = store.TriggerAPI
+	who.Caller.Trigger = people.TriggerAPI
 	a, err := st.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{Title: "W"}, Input: "go", Budget: store.BudgetLow})
 	is.NoErr(err)
 	for _, live := range []bool{false, true} {
@@ -171,10 +172,12 @@ func TestPrintKeys(t *testing.T) {
 	is := is.New(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var out bytes.Buffer
-	command.PrintKeys(&out, []store.Key{
-		{ID: "key_1", Name: "CI\x1b[2J\tx", Prefix: "jm_live_abcd", Email: "a@b.test", Role: store.RoleOwner, CreatedAt: at},
-		{ID: "key_2", Name: "old", Prefix: "jm_live_efgh", Email: "a@b.test", Role: store.RoleMember, CreatedAt: at, LastUsedAt: &at, RevokedAt: &at},
-		{ID: "key_3", Name: "going", Prefix: "jm_live_ijkl", Email: "a@b.test", Role: store.RoleAdmin, CreatedAt: at, ExpiresAt: &at},
+	command.PrintKeys(&out, []people.Key{
+		{ID: "key_1", Name: "CI\x1b[2J\tx", Prefix: "jm_live_abcd", Email: "a@b.test", Role: people.RoleOwner, CreatedAt: at},
+		{ID: "key_2", Name: "old", Prefix: "jm_live_efgh", Email: "a@b.test", Role: people.RoleMember, CreatedAt: at,
+			LastUsedAt: &at, RevokedAt: &at},
+		{ID: "key_3", Name: "going", Prefix: "jm_live_ijkl", Email: "a@b.test", Role: people.RoleAdmin, CreatedAt: at,
+			ExpiresAt: &at},
 	})
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	is.Equal(len(lines), 4)

@@ -14,6 +14,7 @@ import (
 	"journeyman/runner/model/offline"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // Providers holds the commands for the providers of models that an organization has connected.
@@ -74,7 +75,7 @@ func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []s
 	return list, err
 }
 
-func (d DataFolder) setDefault(ctx context.Context, c store.Caller, rn *runner.Runner, chain string) error {
+func (d DataFolder) setDefault(ctx context.Context, c people.Caller, rn *runner.Runner, chain string) error {
 	if chain != "" {
 		if err := rn.CheckModel(ctx, c.OrganizationID, chain); err != nil {
 			return db.Fields{{Path: "models", Message: err.Error()}}.Err()

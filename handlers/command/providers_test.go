@@ -13,6 +13,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/model/offline"
 	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -35,7 +36,7 @@ func TestProviderCommands(t *testing.T) {
 	}))
 	defer server.Close()
 	st := storetest.Open(t, store.Options{})
-	owner, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
+	owner, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", people.RoleOwner)
 	rn := newRunner(t, st, offline.New())
 	folder := command.DataFolder{Store: st, Runner: func() (*runner.Runner, error) { return rn, nil }}
 	do := func(call command.ProviderCall) string {
@@ -59,7 +60,7 @@ func TestProviderCommands(t *testing.T) {
 		is.Equal(failed, chain != "") // without a catalogue, only the provider's models are known
 	}
 	is.True(!strings.Contains(do(command.ProviderCall{Remove: "box"}), "default"))
-	log, _, err := st.People.AuditLog(t.Context(), owner.Caller, store.AuditQuery{Action: "provider.delete"})
+	log, _, err := st.People.AuditLog(t.Context(), owner.Caller, people.AuditQuery{Action: "provider.delete"})
 	is.NoErr(err)
 	is.Equal(len(log), 1) // the audit log holds the change
 	is.Equal(log[0].UserID, "")

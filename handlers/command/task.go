@@ -17,6 +17,7 @@ import (
 	"journeyman/runner"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // localURL is the base of links in answers if no server runs: the default address of a server.
@@ -95,7 +96,7 @@ type Task struct {
 	Progress Progress
 	Asks     []string // tools that need approval, for a new worker
 
-	caller  store.Caller
+	caller  people.Caller
 	answers *answers // nil before the first question
 }
 

@@ -157,7 +157,8 @@ func TestAccessToTheAPI(t *testing.T) {
 
 // apiAsker returns the function that sends a request as a caller and checks the answer. sign adds what names the
 // caller.
-func (p *people) apiAsker(route string, row accessRow, in state, sign func(*http.Request, caller)) func(caller, thing) string {
+func (p *visitors) apiAsker(route string, row accessRow, in state,
+	sign func(*http.Request, caller)) func(caller, thing) string {
 	return func(c caller, th thing) string {
 		p.t.Helper()
 		r := p.apiRequest(route, row, c, th)
@@ -169,20 +170,20 @@ func (p *people) apiAsker(route string, row accessRow, in state, sign func(*http
 }
 
 // withKey adds the key of a caller to a request.
-func (p *people) withKey(r *http.Request, c caller) {
+func (p *visitors) withKey(r *http.Request, c caller) {
 	if c != nobody {
 		r.Header.Set("Authorization", "Bearer "+p.keys[c])
 	}
 }
 
 // withCookie adds the session of a caller's browser to a request.
-func (p *people) withCookie(r *http.Request, c caller) {
+func (p *visitors) withCookie(r *http.Request, c caller) {
 	if c != nobody {
 		r.AddCookie(&http.Cookie{Name: "journeyman_session", Value: p.sessions[c]})
 	}
 }
 
-func (p *people) apiRequest(route string, row accessRow, c caller, th thing) *http.Request {
+func (p *visitors) apiRequest(route string, row accessRow, c caller, th thing) *http.Request {
 	p.t.Helper()
 	method, pattern, _ := strings.Cut(route, " ")
 	body := strings.ReplaceAll(th.fill(row.body), "{mail}", rawMail(string(c)+"@example.com", th.worker.ID))
@@ -202,7 +203,7 @@ func (p *people) apiRequest(route string, row accessRow, c caller, th thing) *ht
 	return r
 }
 
-func (p *people) checkAnswer(route string, row accessRow, c caller, in state, status int, body string) {
+func (p *visitors) checkAnswer(route string, row accessRow, c caller, in state, status int, body string) {
 	p.t.Helper()
 	want := expect(row.rule, c, in)
 	if want == allowed {
@@ -268,7 +269,7 @@ func TestAccessToTools(t *testing.T) {
 }
 
 // rpc sends a message to /mcp and returns the result of the answer.
-func (p *people) rpc(c caller, method, params string) (status int, result json.RawMessage) {
+func (p *visitors) rpc(c caller, method, params string) (status int, result json.RawMessage) {
 	p.t.Helper()
 	message := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
 	r := p.apiRequest("POST /mcp", accessRow{body: message}, c, thing{})
@@ -283,7 +284,7 @@ func (p *people) rpc(c caller, method, params string) (status int, result json.R
 	return status, answer.Result
 }
 
-func (p *people) toolNames(c caller) (names []string) {
+func (p *visitors) toolNames(c caller) (names []string) {
 	p.t.Helper()
 	_, result := p.rpc(c, "tools/list", `{}`)
 	var list struct{ Tools []struct{ Name string } }
@@ -296,7 +297,7 @@ func (p *people) toolNames(c caller) (names []string) {
 	return names
 }
 
-func (p *people) callTool(c caller, name, arguments string) (status int, failed bool, text string) {
+func (p *visitors) callTool(c caller, name, arguments string) (status int, failed bool, text string) {
 	p.t.Helper()
 	status, result := p.rpc(c, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments))
 	var r struct{ IsError bool }

@@ -215,7 +215,7 @@ func TestAccessToPages(t *testing.T) {
 	ordertest.Above(is, asked, leastAsked(storetest.Rounds(1500, 700)))
 }
 
-func (p *people) pageRequest(r route, row accessRow, c caller, th thing) *http.Request {
+func (p *visitors) pageRequest(r route, row accessRow, c caller, th thing) *http.Request {
 	p.t.Helper()
 	form, err := url.ParseQuery(strings.NewReplacer("{caller}", string(c)).Replace(th.fill(row.form)))
 	p.ok(err)
@@ -243,7 +243,7 @@ func (p *people) pageRequest(r route, row accessRow, c caller, th thing) *http.R
 	return req
 }
 
-func (p *people) checkPage(r route, row accessRow, c caller, in state, status int, location, body string) {
+func (p *visitors) checkPage(r route, row accessRow, c caller, in state, status int, location, body string) {
 	p.t.Helper()
 	want := expect(row.rule, c, in)
 	toSignIn := status == http.StatusSeeOther && strings.HasPrefix(location, "/sign-in")

@@ -13,6 +13,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -197,7 +198,8 @@ type accessRow struct {
 
 // askAll sends a request as every caller. ask sends it, checks the answer and returns its body. Callers
 // without permission come first, so that the thing still exists when they are refused.
-func (p *people) askAll(route string, row accessRow, in state, th thing, ask func(c caller, th thing) (body string)) (asked int) {
+func (p *visitors) askAll(route string, row accessRow, in state, th thing,
+	ask func(c caller, th thing) (body string)) (asked int) {
 	p.t.Helper()
 	order := slices.Clone(callers)
 	slices.SortStableFunc(order, func(a, b caller) int {
@@ -222,35 +224,35 @@ func (p *people) askAll(route string, row accessRow, in state, th thing, ask fun
 	return len(order)
 }
 
-// people are the callers of a site, with their keys and browsers.
-type people struct {
+// visitors are the callers of a site, with their keys and browsers.
+type visitors struct {
 	*site
 	hook     string // where the webhooks are sent
-	who      map[caller]store.Identity
+	who      map[caller]people.Identity
 	keys     map[caller]string
 	sessions map[caller]string
 	public   store.Worker // everybody may see it, besides the requested worker
 }
 
 // newPeople starts a site with all callers.
-func newPeople(t testing.TB) *people {
+func newPeople(t testing.TB) *visitors {
 	t.Helper()
 	s := newSite(t)
 	end := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(end.Close)
-	p := &people{site: s, hook: end.URL,
-		who: map[caller]store.Identity{}, keys: map[caller]string{}, sessions: map[caller]string{}}
+	p := &visitors{site: s, hook: end.URL,
+		who: map[caller]people.Identity{}, keys: map[caller]string{}, sessions: map[caller]string{}}
 	for _, c := range callers[1:] {
-		organization, role := "Acme", store.RoleMember
+		organization, role := "Acme", people.RoleMember
 		switch c {
 		case owner:
-			role = store.RoleOwner
+			role = people.RoleOwner
 		case admin:
-			role = store.RoleAdmin
+			role = people.RoleAdmin
 		case stranger:
-			organization, role = "Rival", store.RoleOwner
+			organization, role = "Rival", people.RoleOwner
 		case elsewhere:
-			organization, role = "Rival", store.RoleAdmin
+			organization, role = "Rival", people.RoleAdmin
 		case outsider:
 			organization = "Rival"
 		}
@@ -259,10 +261,10 @@ func newPeople(t testing.TB) *people {
 		p.ok(err)
 		p.sessions[c] = token
 		if c == elsewhere { // after the session, which stays in the other organization
-			storetest.Caller(t, s.store, "Acme", string(c)+"@example.com", store.RoleOwner)
+			storetest.Caller(t, s.store, "Acme", string(c)+"@example.com", people.RoleOwner)
 		}
 	}
-	_, err := s.store.People.RevokeKey(t.Context(), store.Operator(), p.keys[revoked])
+	_, err := s.store.People.RevokeKey(t.Context(), people.Operator(), p.keys[revoked])
 	p.ok(err)
 	p.ok(s.store.People.EndOtherSessions(t.Context(), p.who[revoked].Caller, ""))
 	_, err = s.store.People.RemoveMember(t.Context(), s.owner.Caller, p.who[removed].UserID)
@@ -278,7 +280,7 @@ type thing struct {
 }
 
 // make creates a thing.
-func (p *people) make(in state) thing {
+func (p *visitors) make(in state) thing {
 	p.t.Helper()
 	ctx, who := p.t.Context(), p.who[creator]
 	visibility := store.Public
@@ -331,11 +333,11 @@ func rawMail(from, workerID string) string {
 }
 
 // addPerson adds a member, a key and an invitation to the values for routes about persons.
-func (p *people) addPerson(th thing) {
+func (p *visitors) addPerson(th thing) {
 	p.t.Helper()
 	email := db.NewID("usr", time.Now()) + "@example.com"
-	who, _ := storetest.Caller(p.t, p.store, "Acme", email, store.RoleMember)
-	link, _, err := p.store.People.CreateInvitation(p.t.Context(), p.who[owner].Caller, "to-"+email, store.RoleMember)
+	who, _ := storetest.Caller(p.t, p.store, "Acme", email, people.RoleMember)
+	link, _, err := p.store.People.CreateInvitation(p.t.Context(), p.who[owner].Caller, "to-"+email, people.RoleMember)
 	p.ok(err)
 	th.values["userId"], th.values["keyId"], th.values["linkId"] = who.UserID, who.KeyID, link.ID
 }
@@ -361,7 +363,7 @@ func replaceParameter(text, name, value string) string {
 
 // answered sends a request. It returns the status, the address of a redirect and the body. For an
 // event stream it returns only the status.
-func (p *people) answered(r *http.Request) (status int, location, body string) {
+func (p *visitors) answered(r *http.Request) (status int, location, body string) {
 	p.t.Helper()
 	client := &http.Client{Transport: ownTransport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

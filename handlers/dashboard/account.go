@@ -9,8 +9,8 @@ import (
 
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // accountRoutes registers the pages of the user's own account.
@@ -42,11 +42,11 @@ type accountPage struct {
 	Themes    []frame.Option
 	Languages []frame.Option
 	Sessions  []sessionRow
-	Programs  []store.OAuthGrant // the programs that act for the user
+	Programs  []people.OAuthGrant // the programs that act for the user
 }
 
 type sessionRow struct {
-	store.Session
+	people.Session
 	Here bool // the session of this browser
 }
 
@@ -103,7 +103,7 @@ func (d *Dashboard) accountPage(w http.ResponseWriter, r *frame.Request, status 
 }
 
 func (d *Dashboard) changePreferences(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
-	return frame.Done("/account", "saved"), d.Store.People.SetPreferences(r.Context(), r.Who.Caller, store.Preferences{
+	return frame.Done("/account", "saved"), d.Store.People.SetPreferences(r.Context(), r.Who.Caller, people.Preferences{
 		Theme: f.Get("theme"), Language: f.Get("language"), Shortcuts: f.Get("shortcuts") != ""})
 }
 

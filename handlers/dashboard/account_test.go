@@ -12,7 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers/dashboard"
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 func TestAccountPage(t *testing.T) {
@@ -33,7 +33,7 @@ func TestAccountPage(t *testing.T) {
 	// Sessions of the same millisecond have no order, so the newest one need not be the first.
 	endThird := slices.DeleteFunc(sessions(), func(path string) bool { return slices.Contains(earlier, path) })
 	is.Equal(len(endThird), 1)
-	s.join("bob@example.com", store.RoleMember)
+	s.join("bob@example.com", people.RoleMember)
 	bob := s.signIn("bob@example.com")
 	for _, path := range sessions() {
 		is.Equal(bob.post(path).status, http.StatusSeeOther) // no session of others ends
@@ -71,7 +71,7 @@ func TestThrottledSignIn(t *testing.T) {
 		c.Now = func() time.Time { return begun.Add(time.Duration(later.Load())) }
 	})
 	b := s.signIn("ann@example.com")
-	s.join("bob@example.com", store.RoleMember)
+	s.join("bob@example.com", people.RoleMember)
 	v := s.visitor()
 	for range 10 {
 		is.Equal(v.post("/sign-in", "email", "ann@example.com", "password", "wrong").status, http.StatusUnprocessableEntity)

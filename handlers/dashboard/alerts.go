@@ -9,6 +9,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // Alerts checks the URLs of webhooks, and sends test messages.
@@ -16,19 +17,19 @@ type Alerts interface {
 	// CheckURL returns an error for users if a webhook must not have the URL.
 	CheckURL(url string) error
 	// TestAlert sends a test message through a channel, and returns it with the answer.
-	TestAlert(ctx context.Context, c store.Caller, channelID string) (store.AlertMessage, error)
+	TestAlert(ctx context.Context, c people.Caller, channelID string) (store.AlertMessage, error)
 }
 
 // alertRoutes registers the page of the organization's alerts.
 func (d *Dashboard) alertRoutes() {
-	d.May(store.ManageAlerts, "GET", "/settings/alerts", frame.Blank(d.alertsPage))
-	d.May(store.ManageAlerts, "POST", "/settings/alerts", frame.Submitted(d.addAlertChannel, d.alertsPage))
-	d.May(store.ManageAlerts, "POST", "/settings/alerts/:channelId/test", frame.Button(d.testAlerts))
-	d.May(store.ManageAlerts, "POST", "/settings/alerts/:channelId/pause",
+	d.May(people.ManageAlerts, "GET", "/settings/alerts", frame.Blank(d.alertsPage))
+	d.May(people.ManageAlerts, "POST", "/settings/alerts", frame.Submitted(d.addAlertChannel, d.alertsPage))
+	d.May(people.ManageAlerts, "POST", "/settings/alerts/:channelId/test", frame.Button(d.testAlerts))
+	d.May(people.ManageAlerts, "POST", "/settings/alerts/:channelId/pause",
 		frame.Button(d.pauseAlerts(true, "alert-paused")))
-	d.May(store.ManageAlerts, "POST", "/settings/alerts/:channelId/resume",
+	d.May(people.ManageAlerts, "POST", "/settings/alerts/:channelId/resume",
 		frame.Button(d.pauseAlerts(false, "alert-resumed")))
-	d.May(store.ManageAlerts, "POST", "/settings/alerts/:channelId/remove",
+	d.May(people.ManageAlerts, "POST", "/settings/alerts/:channelId/remove",
 		frame.Changing("channelId", d.Store.RemoveAlertChannel, frame.Done("/settings/alerts", "alert-removed")))
 }
 
@@ -52,7 +53,7 @@ type alertsPage struct {
 	Channels    []alertRow
 	Topics      []frame.Option
 	Frequencies []frame.Option
-	Members     []store.Member
+	Members     []people.Member
 }
 
 // An alertRow is a channel as the page shows it.

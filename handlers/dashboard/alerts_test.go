@@ -10,6 +10,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -56,7 +57,7 @@ func TestAlertsPage(t *testing.T) {
 // there, and other users cannot find out that the task exists.
 func TestTaskElsewhere(t *testing.T) {
 	is, s, b := asOwner(t)
-	other, _ := storetest.Caller(t, s.store, "Other", "bob@example.com", store.RoleOwner)
+	other, _ := storetest.Caller(t, s.store, "Other", "bob@example.com", people.RoleOwner)
 	w, _, err := s.store.CreateWorker(t.Context(), other.Caller, store.NewWorker{Title: "Theirs",
 		Visibility: store.Private}, db.IdempotencyKey{})
 	is.NoErr(err)
@@ -72,9 +73,9 @@ func TestTaskElsewhere(t *testing.T) {
 	is.Equal(b.get(path+"?organization="+other.OrganizationID).status, http.StatusForbidden)
 	is.Equal(b.get("/tasks/same").status, http.StatusNotFound)
 
-	storetest.Caller(t, s.store, "Other", "ann@example.com", store.RoleMember)
+	storetest.Caller(t, s.store, "Other", "ann@example.com", people.RoleMember)
 	is.Equal(b.get(path).status, http.StatusForbidden) // a member who may not see the private worker
-	storetest.Caller(t, s.store, "Other", "ann@example.com", store.RoleAdmin)
+	storetest.Caller(t, s.store, "Other", "ann@example.com", people.RoleAdmin)
 	for _, link := range []string{path, path + "?organization=" + other.OrganizationID, "/tasks/same"} {
 		p := b.get(link)
 		p.answers(http.StatusOK).shows("Switch to Other", "You are now viewing Acme.")
@@ -91,7 +92,7 @@ func TestTaskElsewhere(t *testing.T) {
 // leads to the record, also where both organizations have a task of the same id.
 func TestElsewhere(t *testing.T) {
 	is, s, b := asOwner(t)
-	ann, key := storetest.Caller(t, s.store, "Other", "ann@example.com", store.RoleOwner)
+	ann, key := storetest.Caller(t, s.store, "Other", "ann@example.com", people.RoleOwner)
 	own := s.worker(s.owner, store.NewWorker{Title: "Ours"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: own.ID, TaskID: "same", Title: "Our plan", Input: scripted("say x")})
 	there := s.worker(ann, store.NewWorker{Title: "Theirs"})
@@ -131,7 +132,7 @@ func TestForbiddenPage(t *testing.T) {
 	_, s := onSite(t)
 	w := s.worker(s.owner, store.NewWorker{Title: "Private", Visibility: store.Private})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "mine", Input: scripted("say x")})
-	s.join("bob@example.com", store.RoleMember)
+	s.join("bob@example.com", people.RoleMember)
 	for _, b := range []*browser{s.signIn("bob@example.com"), s.stranger("eve@example.com")} {
 		p := b.get("/workers/" + w.ID)
 		p.answers(http.StatusForbidden).shows("you")

@@ -15,14 +15,14 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/view"
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // auditRoutes registers the pages of the audit log.
 func (d *Dashboard) auditRoutes() {
-	d.May(store.SeeAudit, "GET", "/settings/audit", d.showAudit)
-	d.May(store.SeeAudit, "GET", "/settings/audit.csv", d.downloadAudit)
+	d.May(people.SeeAudit, "GET", "/settings/audit", d.showAudit)
+	d.May(people.SeeAudit, "GET", "/settings/audit.csv", d.downloadAudit)
 }
 
 // An auditPage is the data of a page of the audit log.
@@ -37,7 +37,7 @@ type auditPage struct {
 }
 
 type auditRow struct {
-	store.AuditEntry
+	people.AuditEntry
 	r     *frame.Request
 	names map[string]string // of records, by id
 }
@@ -139,16 +139,16 @@ func actionText(r *frame.Request, action string) string {
 // actionOptions returns the choices of the filter.
 func actionOptions(r *frame.Request) []frame.Option {
 	list := []frame.Option{{Value: "", Label: r.T("Any")}}
-	for _, action := range store.Actions() {
+	for _, action := range people.Actions() {
 		list = append(list, frame.Option{Value: action, Label: show.Capital(actionText(r, action))})
 	}
 	return list
 }
 
 // auditQuery reads the filters. The result includes the last day.
-func auditQuery(v url.Values) (q store.AuditQuery, err error) {
+func auditQuery(v url.Values) (q people.AuditQuery, err error) {
 	var f db.Fields
-	q = store.AuditQuery{Action: v.Get("action"), Email: strings.TrimSpace(v.Get("email")), Cursor: v.Get("cursor"),
+	q = people.AuditQuery{Action: v.Get("action"), Email: strings.TrimSpace(v.Get("email")), Cursor: v.Get("cursor"),
 		Limit: pageSize, After: frame.FormTime(&f, v, "from"), Before: frame.FormTime(&f, v, "to")}
 	// The value is the beginning of the day, but the filter includes the whole day.
 	if len(v.Get("to")) == len(time.DateOnly) && !q.Before.IsZero() {
@@ -163,7 +163,7 @@ func (d *Dashboard) showAudit(w http.ResponseWriter, r *frame.Request) error {
 	p := auditPage{Form: frame.FormOf(v), Actions: actionOptions(r), Filter: set.Encode(), Filtered: len(set) > 0,
 		Later: v.Get("cursor") != ""}
 	q, err := auditQuery(v)
-	var entries []store.AuditEntry
+	var entries []people.AuditEntry
 	var next string
 	if err == nil {
 		entries, next, err = d.Store.People.AuditLog(r.Context(), r.Who.Caller, q)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/html"
 
 	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -221,7 +222,7 @@ func TestBasePath(t *testing.T) {
 	s.begin(s.owner, store.NewTurn{WorkerID: careful.ID, TaskID: "asks", Input: scripted(calling("write_file", "path", "a", "content", "x"), "say over")})
 	link := s.decisionLink(s.owner, "asks")
 	s.schedule(w, "daily", store.When{Type: store.Interval, IntervalSeconds: 3600})
-	storetest.Caller(t, s.store, "Umbrella", "ann@example.com", store.RoleOwner)
+	storetest.Caller(t, s.store, "Umbrella", "ann@example.com", people.RoleOwner)
 	b := s.signIn("ann@example.com")
 	invited := b.get(strings.TrimPrefix(b.post("/settings/members", "email", "new@example.com", "role", "member").location(), under))
 	invited.shows(s.url + "/invitation/")
@@ -229,7 +230,7 @@ func TestBasePath(t *testing.T) {
 	root, err := url.Parse(s.url)
 	is.NoErr(err)
 	c := &crawler{browser: b, root: root, seen: map[string]bool{}}
-	c.queue = []string{s.url + "/", s.url + "/workers/", s.url + link, s.url + s.link(store.LinkReset, "ann@example.com"),
+	c.queue = []string{s.url + "/", s.url + "/workers/", s.url + link, s.url + s.link(people.LinkReset, "ann@example.com"),
 		s.url + "/sign-in?next=/workers", s.url + "/tasks/asks?organization=" + s.owner.OrganizationID}
 	for len(c.queue) > 0 && len(c.seen) < 1000 {
 		next := c.queue[0]

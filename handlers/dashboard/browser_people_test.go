@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // TestBrowserKeys creates, rolls and revokes a key.
@@ -80,7 +80,7 @@ func TestBrowserMembers(t *testing.T) {
 func TestBrowserNewcomer(t *testing.T) {
 	_, s := onSite(t)
 	w := newWindow(s)
-	w.open(s.link(store.LinkWelcome, "ann@example.com")) // one
+	w.open(s.link(people.LinkWelcome, "ann@example.com")) // one
 	w.look("welcome")
 	w.fill("Your name", "Ann Arbor")
 	w.fill("Your email address", "me@example.com")

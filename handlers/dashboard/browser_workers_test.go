@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // TestBrowserWorkerOfTask keeps a worker that a task made.
@@ -89,7 +90,7 @@ func TestBrowserWorker(t *testing.T) {
 		Settings: store.WorkerSettings{Model: "offline", ApprovalTools: []string{"publish_file", "crm.send"}, MCPTools: []string{"crm"},
 			Tools: store.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"example.com", "*.example.org"}}, {Tool: "crm"}}}})
 	plain := s.worker(s.owner, store.NewWorker{Title: long[:150], Instructions: "Hello"})
-	mo := s.join("mo@example.com", store.RoleMember)
+	mo := s.join("mo@example.com", people.RoleMember)
 	w.open("/workers")
 	w.look("workers")
 	w.open("/workers/" + plain.ID)

@@ -6,8 +6,8 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard/frame"
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // consentRoutes registers the page where a user gives a program access. The button that ends the
@@ -32,7 +32,7 @@ type param struct{ Name, Value string }
 
 // An authorization is the valid request of a program.
 type authorization struct {
-	client    store.OAuthClient
+	client    people.OAuthClient
 	uri       string // where the answer goes, as the program wrote it
 	redirect  *url.URL
 	challenge string
@@ -136,7 +136,7 @@ func (d *Dashboard) consent(w http.ResponseWriter, r *frame.Request) error {
 		// to access to the organization on the page.
 		return db.Errorf(db.Conflict, "you have switched to another organization: go back and decide again")
 	}
-	code, err := d.Store.People.Consent(r.Context(), r.Who.Caller, store.Consent{ClientID: a.client.ID,
+	code, err := d.Store.People.Consent(r.Context(), r.Who.Caller, people.Consent{ClientID: a.client.ID,
 		RedirectURI: a.uri, CodeChallenge: a.challenge})
 	if err != nil {
 		return err

@@ -16,9 +16,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
-	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 )
 
 const callback = "http://127.0.0.1:1/callback"
@@ -73,7 +73,7 @@ func (s *site) connect(t *testing.T, h auth.OAuthHandler) (*sdk.ClientSession, e
 
 func TestClientConnectsByOAuth(t *testing.T) {
 	is, s := onSite(t)
-	s.join("bob@example.com", store.RoleMember)
+	s.join("bob@example.com", people.RoleMember)
 	bob := s.signIn("bob@example.com")
 	h := program(t, bob, "allow")
 	c, err := s.connect(t, h)

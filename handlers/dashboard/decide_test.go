@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // decisionLink returns the path of the link with which a user decides on a waiting task.
-func (s *site) decisionLink(who store.Identity, task string) string {
+func (s *site) decisionLink(who people.Identity, task string) string {
 	s.t.Helper()
 	id := s.approval(task)
 	a, err := s.store.Approval(s.t.Context(), s.owner.Caller, task, id)
@@ -58,7 +59,7 @@ func TestDecisionByLink(t *testing.T) {
 func TestForgedDecisionLinks(t *testing.T) {
 	is, s := onSite(t)
 	guest := s.visitor()
-	member := s.join("mo@example.com", store.RoleMember)
+	member := s.join("mo@example.com", people.RoleMember)
 	w := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: scripted(calling("list_files"), "say over")})
 	good := s.decisionLink(s.owner, "one")

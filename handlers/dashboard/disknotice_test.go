@@ -9,6 +9,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/gate"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -22,7 +23,7 @@ func TestDiskNotice(t *testing.T) {
 	s := newSiteOf(t, storetest.Open(t, store.Options{DiskReserve: gate.DiskLimit{Bytes: 1000},
 		DiskWarning: gate.DiskLimit{Bytes: 2000},
 		Statfs:      func(string) (gate.DiskSpace, error) { return gate.DiskSpace{Free: free.Load(), Total: 100_000}, nil }}))
-	s.join("bob@example.com", store.RoleMember)
+	s.join("bob@example.com", people.RoleMember)
 	owner, member := s.signIn("ann@example.com"), s.signIn("bob@example.com")
 	set := func(n int64) {
 		t.Helper()

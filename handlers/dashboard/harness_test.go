@@ -29,6 +29,7 @@ import (
 	remote "journeyman/runner/tool/mcp"
 	"journeyman/runner/webhook"
 	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -67,7 +68,7 @@ type site struct {
 	runner *runner.Runner
 	api    *handlers.API
 	hooks  *webhook.Dispatcher // not started: it sends only on request
-	owner  store.Identity
+	owner  people.Identity
 	key    string // of the owner
 	drop   func() // breaks all connections
 	front  http.Handler
@@ -130,7 +131,7 @@ func newSiteAt(t testing.TB, st *store.Store, base string, change ...func(*dashb
 	s := &site{t: t, url: base, direct: "http://" + web.Listener.Addr().String(), store: st, runner: rn, api: api, hooks: hooks, drop: web.CloseClientConnections}
 	s.front = handlers.Front(api, pages)
 	web.Config.Handler = s.front
-	s.owner, s.key = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+	s.owner, s.key = storetest.Caller(t, st, "Acme", "ann@example.com", people.RoleOwner)
 	is.NoErr(st.People.SetPassword(t.Context(), "ann@example.com", password))
 	is.NoErr(rn.Start(t.Context()))
 	web.Start()
@@ -148,7 +149,7 @@ func newSiteAt(t testing.TB, st *store.Store, base string, change ...func(*dashb
 }
 
 // join adds a user to the organization and sets the password of all tests for them.
-func (s *site) join(email string, role store.Role) store.Identity {
+func (s *site) join(email string, role people.Role) people.Identity {
 	s.t.Helper()
 	who, _ := storetest.Caller(s.t, s.store, "Acme", email, role)
 	s.ok(s.store.People.SetPassword(s.t.Context(), email, password))

@@ -9,6 +9,7 @@ import (
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // homeRoutes registers the first page.
@@ -114,7 +115,7 @@ func (d *Dashboard) addHomeTasks(r *frame.Request, p *homePage) error {
 // monthSpent returns the credits that the organization has spent this month, or nil if the user
 // may not see them.
 func (d *Dashboard) monthSpent(r *frame.Request) (*monthSpent, error) {
-	if !r.Who.May(store.SeeUsage) {
+	if !r.Who.May(people.SeeUsage) {
 		return nil, nil
 	}
 	spent, most, err := d.Store.People.MonthSpending(r.Context(), r.Who.Caller)
@@ -139,7 +140,7 @@ func (d *Dashboard) firstSteps(r *frame.Request) ([]firstStep, error) {
 			taken.Schedule},
 	}
 	// Only users with this right can do this step.
-	if r.Who.May(store.ManageProviders) {
+	if r.Who.May(people.ManageProviders) {
 		connected := !d.ModelState(r.Context(), r.Who.OrganizationID).Offline
 		steps = slices.Insert(steps, 0, firstStep{"Connect a model",
 			"Until then, workers answer with the built-in offline model, which can only quote text.",

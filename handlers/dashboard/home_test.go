@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -14,7 +15,7 @@ import (
 // hides them.
 func TestFirstSteps(t *testing.T) {
 	is, s := onSite(t)
-	s.join("mo@example.com", store.RoleMember)
+	s.join("mo@example.com", people.RoleMember)
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	left := func(b *browser) string { // the addresses of the remaining steps
 		body := b.get("/").body
@@ -47,7 +48,7 @@ func TestFirstSteps(t *testing.T) {
 // credits.
 func TestHome(t *testing.T) {
 	is, s := onSite(t)
-	s.join("mo@example.com", store.RoleMember)
+	s.join("mo@example.com", people.RoleMember)
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	ann.get("/").shows("Tasks that are running, waiting for you or failed appear here.", "credits")
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})

@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"journeyman/handlers/dashboard/frame"
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // keyRoutes registers the pages of API keys.
 func (d *Dashboard) keyRoutes() {
-	d.May(store.ManageKeys, "GET", "/settings/keys", frame.Blank(d.keysPage))
-	d.May(store.ManageKeys, "POST", "/settings/keys", frame.Submitted(d.createKey, d.keysPage))
-	d.May(store.ManageKeys, "POST", "/settings/keys/:keyId/roll", frame.Button(d.rollKey))
-	d.May(store.ManageKeys, "POST", "/settings/keys/:keyId/revoke", frame.Button(d.revokeKey))
+	d.May(people.ManageKeys, "GET", "/settings/keys", frame.Blank(d.keysPage))
+	d.May(people.ManageKeys, "POST", "/settings/keys", frame.Submitted(d.createKey, d.keysPage))
+	d.May(people.ManageKeys, "POST", "/settings/keys/:keyId/roll", frame.Button(d.rollKey))
+	d.May(people.ManageKeys, "POST", "/settings/keys/:keyId/revoke", frame.Button(d.revokeKey))
 }
 
 // pageSize is the number of rows on a page of members, keys or the audit log.
@@ -31,7 +31,7 @@ type keysPage struct {
 
 // A madeKey is a key that was just created.
 type madeKey struct {
-	store.Key
+	people.Key
 	Secret string // "" without a new key
 	Rolled bool   // the key replaces an older one
 }
@@ -44,7 +44,7 @@ const (
 )
 
 type keyRow struct {
-	store.Key
+	people.Key
 	State   string // active, rolled, expired or revoked
 	Label   string // the state in the language of the page
 	MayRoll bool
@@ -54,7 +54,7 @@ type keyRow struct {
 func (k keyRow) Works() bool { return k.State == "active" || k.State == "rolled" }
 
 // keyState returns the state of a key at a time.
-func keyState(k store.Key, now time.Time) string {
+func keyState(k people.Key, now time.Time) string {
 	switch {
 	case k.RevokedAt != nil:
 		return "revoked"
@@ -80,7 +80,7 @@ func (d *Dashboard) keysPage(w http.ResponseWriter, r *frame.Request, status int
 		row := keyRow{Key: k, State: keyState(k, d.cfg.Now())}
 		row.Label = r.Lang.Label("key state", row.State)
 		row.MayRoll = row.State == "active" && k.GrantID == "" &&
-			(k.Role != store.RoleOwner || r.Who.May(store.ManageOwners))
+			(k.Role != people.RoleOwner || r.Who.May(people.ManageOwners))
 		p.Keys = append(p.Keys, row)
 	}
 	p.First, p.Next = cursor == "", frame.ListPage("/settings/keys", nil, next)
@@ -88,7 +88,7 @@ func (d *Dashboard) keysPage(w http.ResponseWriter, r *frame.Request, status int
 }
 
 func (d *Dashboard) createKey(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
-	made, secret, err := d.Store.People.CreateKey(r.Context(), r.Who.Caller, store.NewKey{Name: f.Get("name")})
+	made, secret, err := d.Store.People.CreateKey(r.Context(), r.Who.Caller, people.NewKey{Name: f.Get("name")})
 	if err == nil {
 		d.once.put(r.SessionID, keyKind, madeKey{made, secret, false})
 	}

@@ -7,13 +7,13 @@ import (
 
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/serve"
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // linkRoutes registers the pages of links. Opening a page does not use up its link, because mail
 // scanners open each link in a mail.
 func (d *Dashboard) linkRoutes() {
-	for _, kind := range []store.LinkKind{store.LinkWelcome, store.LinkReset} {
+	for _, kind := range []people.LinkKind{people.LinkWelcome, people.LinkReset} {
 		p := passwordLink{d, kind}
 		d.Open("GET", "/"+string(kind)+"/:token", frame.Blank(p.show))
 		d.Open("POST", "/"+string(kind)+"/:token", frame.Submitted(p.choose, p.show))
@@ -25,18 +25,18 @@ func (d *Dashboard) linkRoutes() {
 // A linkPage asks for the values that a link needs.
 type linkPage struct {
 	Form    *frame.Form
-	Link    store.Link
+	Link    people.Link
 	Known   bool // the invited person has a password already and signs in with it
 	Already bool // the invited person is signed in here
 }
 
 // Welcome reports whether the link is the first owner's.
-func (p linkPage) Welcome() bool { return p.Link.Kind == store.LinkWelcome }
+func (p linkPage) Welcome() bool { return p.Link.Kind == people.LinkWelcome }
 
 // A passwordLink serves links of one kind with which users choose a password.
 type passwordLink struct {
 	*Dashboard
-	kind store.LinkKind
+	kind people.LinkKind
 }
 
 func (d passwordLink) show(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
@@ -48,7 +48,7 @@ func (d passwordLink) show(w http.ResponseWriter, r *frame.Request, status int, 
 		f = frame.NewForm(map[string]string{"email": l.Email})
 	}
 	title := r.T("Choose a password")
-	if d.kind == store.LinkWelcome {
+	if d.kind == people.LinkWelcome {
 		title = r.T("Welcome to Journeyman")
 	}
 	return d.Render(w, r, status, "choose.html", title, linkPage{Form: f, Link: l})
@@ -61,10 +61,10 @@ func (d passwordLink) choose(w http.ResponseWriter, r *frame.Request, f *frame.F
 	if err != nil {
 		return "", err
 	}
-	var c store.Caller
+	var c people.Caller
 	err = d.hashing(r, l.OrganizationID, func() error {
 		c, err = d.Store.People.ChoosePassword(r.Context(), d.kind, token,
-			store.NewUser{Name: f.Get("name"), Password: f.Get("password"), Email: f.Get("email")},
+			people.NewUser{Name: f.Get("name"), Password: f.Get("password"), Email: f.Get("email")},
 			serve.ClientAddr(r.Request))
 		return err
 	})
@@ -72,7 +72,7 @@ func (d passwordLink) choose(w http.ResponseWriter, r *frame.Request, f *frame.F
 		return "", err
 	}
 	first := "/workers"
-	if d.kind == store.LinkWelcome {
+	if d.kind == people.LinkWelcome {
 		first = "/workers/new" // the organization is new and has no workers
 	}
 	return frame.Done(first, "password-chosen"), d.startSession(w, r, c)
@@ -81,7 +81,7 @@ func (d passwordLink) choose(w http.ResponseWriter, r *frame.Request, f *frame.F
 // invitation returns the page of an invitation.
 func (d *Dashboard) invitation(r *frame.Request, f *frame.Form) (p linkPage, err error) {
 	p.Form = f
-	p.Link, err = d.Store.People.Link(r.Context(), store.LinkInvitation, r.Params.ByName("token"))
+	p.Link, err = d.Store.People.Link(r.Context(), people.LinkInvitation, r.Params.ByName("token"))
 	p.Known = p.Link.HasPassword
 	p.Already = p.Known && p.Link.UserID == r.Who.UserID
 	return p, err
@@ -109,20 +109,20 @@ func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *frame.Request, f 
 
 // join makes the invited person a member. A person with a password must enter it; a new person
 // chooses a name and a password.
-func (d *Dashboard) join(r *frame.Request, p linkPage) (joined store.Caller, err error) {
-	token, c := r.Params.ByName("token"), store.Caller{RemoteAddr: serve.ClientAddr(r.Request)}
+func (d *Dashboard) join(r *frame.Request, p linkPage) (joined people.Caller, err error) {
+	token, c := r.Params.ByName("token"), people.Caller{RemoteAddr: serve.ClientAddr(r.Request)}
 	switch {
 	case p.Already:
-		return d.Store.People.AcceptInvitation(r.Context(), r.Who.Caller, token, store.NewUser{})
+		return d.Store.People.AcceptInvitation(r.Context(), r.Who.Caller, token, people.NewUser{})
 	case p.Known:
 		if c, err = d.checkPassword(r, p.Link.Email, p.Form.Get("password")); err != nil {
-			return store.Caller{}, err
+			return people.Caller{}, err
 		}
-		return d.Store.People.AcceptInvitation(r.Context(), c, token, store.NewUser{})
+		return d.Store.People.AcceptInvitation(r.Context(), c, token, people.NewUser{})
 	}
 	err = d.hashing(r, p.Link.OrganizationID, func() error {
 		joined, err = d.Store.People.AcceptInvitation(r.Context(), c, token,
-			store.NewUser{Name: strings.TrimSpace(p.Form.Get("name")), Password: p.Form.Get("password")})
+			people.NewUser{Name: strings.TrimSpace(p.Form.Get("name")), Password: p.Form.Get("password")})
 		return err
 	})
 	return joined, err
@@ -130,7 +130,7 @@ func (d *Dashboard) join(r *frame.Request, p linkPage) (joined store.Caller, err
 
 // enter switches the browser to the organization that its user has just joined, and
 // signs the user in if the browser is not.
-func (d *Dashboard) enter(w http.ResponseWriter, r *frame.Request, joined store.Caller) error {
+func (d *Dashboard) enter(w http.ResponseWriter, r *frame.Request, joined people.Caller) error {
 	if r.Who.UserID == joined.UserID {
 		return d.Store.People.SwitchOrganization(r.Context(), joined, r.SessionID, joined.OrganizationID)
 	}

@@ -8,25 +8,25 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // link creates a link of a kind for a user, as the command line does.
-func (s *site) link(kind store.LinkKind, email string) string {
+func (s *site) link(kind people.LinkKind, email string) string {
 	s.t.Helper()
-	_, token, err := s.store.People.CreatePasswordLink(s.t.Context(), store.Operator(), kind, email)
+	_, token, err := s.store.People.CreatePasswordLink(s.t.Context(), people.Operator(), kind, email)
 	s.ok(err)
 	return "/" + string(kind) + "/" + token
 }
 
 // invite invites a person and returns the page with the link.
-func (b *browser) invite(email string, role store.Role) page {
+func (b *browser) invite(email string, role people.Role) page {
 	b.t.Helper()
 	return b.get(b.post("/settings/members", "email", email, "role", string(role)).location())
 }
 
 // invitation invites a person on the page as the owner. It returns the path of the link.
-func (s *site) invitation(email string, role store.Role) string {
+func (s *site) invitation(email string, role people.Role) string {
 	s.t.Helper()
 	p := s.signIn("ann@example.com").invite(email, role)
 	found := regexp.MustCompile(`data-copy="` + regexp.QuoteMeta(s.url) + `(/invitation/[^"]+)"`).FindStringSubmatch(p.body)
@@ -39,7 +39,7 @@ func (s *site) invitation(email string, role store.Role) string {
 // TestWelcomePage signs the first owner in for the first time.
 func TestWelcomePage(t *testing.T) {
 	is, s := onSite(t)
-	path := s.link(store.LinkWelcome, "ann@example.com")
+	path := s.link(people.LinkWelcome, "ann@example.com")
 	v := s.visitor()
 	v.get(path).shows("Welcome to Journeyman", `value="ann@example.com"`)
 	is.Equal(v.get(strings.Replace(path, "welcome", "reset", 1)).status, http.StatusNotFound) // each kind has its own page
@@ -59,9 +59,9 @@ func TestWelcomePage(t *testing.T) {
 // another user's browser opened the link.
 func TestResetPage(t *testing.T) {
 	is, s, before := asOwner(t)
-	s.join("bob@example.com", store.RoleMember)
+	s.join("bob@example.com", people.RoleMember)
 	v := s.signIn("bob@example.com")
-	path := s.link(store.LinkReset, "ann@example.com")
+	path := s.link(people.LinkReset, "ann@example.com")
 	v.get(path).shows("For ann@example.com.")
 	is.Equal(v.post(path, "email", "eve@example.com", "password", "my own password").location(), "/workers?done=password-chosen")
 	v.get("/account").shows("ann@example.com")
@@ -75,13 +75,13 @@ func TestResetPage(t *testing.T) {
 func TestSessionFixation(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.join("eve@example.com", store.RoleMember)
-	invitation := s.invitation("new@example.com", store.RoleMember)
+	s.join("eve@example.com", people.RoleMember)
+	invitation := s.invitation("new@example.com", people.RoleMember)
 	for name, in := range map[string]func(b *browser) page{
 		"sign in": func(b *browser) page { return b.post("/sign-in", "email", "ann@example.com", "password", password) },
 		"reset": func(b *browser) page {
-			s.join("carl@example.com", store.RoleMember)
-			return b.post(s.link(store.LinkReset, "carl@example.com"), "password", password)
+			s.join("carl@example.com", people.RoleMember)
+			return b.post(s.link(people.LinkReset, "carl@example.com"), "password", password)
 		},
 		"invitation": func(b *browser) page { return b.post(invitation, "name", "New", "password", password) },
 	} {
@@ -103,7 +103,7 @@ func TestSessionFixation(t *testing.T) {
 // TestInvitationPage lets a new person join, once.
 func TestInvitationPage(t *testing.T) {
 	is, s, owner := asOwner(t)
-	path := s.invitation("new@example.com", store.RoleAdmin)
+	path := s.invitation("new@example.com", people.RoleAdmin)
 	v := s.visitor()
 	v.get(path).shows("Join Acme", "ann@example.com has invited new@example.com to Acme", "as Admin", `name="name"`)
 	v.get(path).shows("Join Acme") // opening the link does not use it up
@@ -113,7 +113,7 @@ func TestInvitationPage(t *testing.T) {
 	v.get("/account").shows("Acme, as Admin", "New &lt;b&gt;")
 	is.Equal(s.visitor().post(path, "name", "Eve", "password", password).status, http.StatusNotFound)
 
-	withdrawn := s.invitation("other@example.com", store.RoleMember)
+	withdrawn := s.invitation("other@example.com", people.RoleMember)
 	p := owner.get("/settings/members")
 	id := regexp.MustCompile(`/settings/invitations/(lnk_\w+)/revoke`).FindStringSubmatch(p.body)
 	is.Equal(owner.post(id[0]).location(), "/settings/members?done=invitation-revoked")
@@ -126,12 +126,13 @@ func TestInvitationPage(t *testing.T) {
 func TestInvitationOfExistingUser(t *testing.T) {
 	is, s := onSite(t)
 	globex := func(email string) {
-		_, _, err := s.store.People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "k", Email: email, Role: store.RoleOwner, OrganizationName: "Globex"})
+		_, _, err := s.store.People.CreateKey(t.Context(), people.Operator(), people.NewKey{Name: "k", Email: email,
+			Role: people.RoleOwner, OrganizationName: "Globex"})
 		is.NoErr(err)
 		is.NoErr(s.store.People.SetPassword(t.Context(), email, password))
 	}
 	globex("sam@globex.test")
-	path := s.invitation("sam@globex.test", store.RoleMember)
+	path := s.invitation("sam@globex.test", people.RoleMember)
 	v := s.visitor()
 	v.get(path).lacks(`name="name"`)
 	v.post(path, "name", "Eve", "password", "a new password").
@@ -141,13 +142,13 @@ func TestInvitationOfExistingUser(t *testing.T) {
 	v.get("/account").shows("Acme, as Member", `action="/organization"`) // now with a switcher
 
 	globex("kim@globex.test")
-	path = s.invitation("kim@globex.test", store.RoleMember)
+	path = s.invitation("kim@globex.test", people.RoleMember)
 	b := s.signIn("kim@globex.test")
 	b.get(path).lacks("password")
 	is.Equal(b.post(path).location(), "/workers?done=joined")
 	b.get("/account").shows("Acme, as Member")
 
-	path = s.invitation("new@example.com", store.RoleMember)
+	path = s.invitation("new@example.com", people.RoleMember)
 	b.get(path).shows("You are signed in here as kim@globex.test.")
 	is.Equal(b.post(path, "name", "New", "password", password).location(), "/workers?done=joined")
 	b.get("/account").shows("new@example.com")

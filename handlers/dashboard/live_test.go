@@ -10,6 +10,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 )
 
 // An update is an event of the live page: see live.js.
@@ -122,7 +123,7 @@ func TestRunAgain(t *testing.T) {
 		}
 	}
 	turn := s.ended("talk")
-	is.Equal([]any{turn.Seq, turn.Budget, turn.TriggeredBy}, []any{int64(2), store.BudgetLow, store.TriggerUI})
+	is.Equal([]any{turn.Seq, turn.Budget, turn.TriggeredBy}, []any{int64(2), store.BudgetLow, people.TriggerUI})
 	files, err := s.store.FilesByTurn(t.Context(), turn)
 	is.NoErr(err)
 	is.Equal(len(files), 1) // the attached file is attached again

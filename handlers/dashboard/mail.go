@@ -12,6 +12,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // mailRoutes registers the pages of mail.
@@ -21,8 +22,8 @@ func (d *Dashboard) mailRoutes() {
 	d.On("GET", "/mail/outbox", d.listMail(mailOutbox))
 	d.On("GET", "/mail/messages/:emailId", d.showMail)
 	d.On("GET", "/mail/messages/:emailId/source", d.downloadMail)
-	d.May(store.ManageMail, "POST", "/mail/messages/:emailId/release", frame.Button(d.releaseMail))
-	d.May(store.ManageMail, "POST", "/mail/messages/:emailId/retry", frame.Button(d.retryMail))
+	d.May(people.ManageMail, "POST", "/mail/messages/:emailId/release", frame.Button(d.releaseMail))
+	d.May(people.ManageMail, "POST", "/mail/messages/:emailId/retry", frame.Button(d.retryMail))
 }
 
 // The addresses of the lists of mail.

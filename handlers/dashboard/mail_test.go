@@ -13,6 +13,7 @@ import (
 	"journeyman/handlers/dashboard"
 	"journeyman/mail"
 	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -71,7 +72,7 @@ func TestHostileMail(t *testing.T) {
 func TestHeldMailIsReleased(t *testing.T) {
 	is, s, _, receive := newMailSite(t)
 	e := receive("bob@elsewhere.example", "From: bob@elsewhere.example\nSubject: Rivers\nMessage-ID: <2@x>\n\nSay something.\n")
-	s.join("mo@example.com", store.RoleMember)
+	s.join("mo@example.com", people.RoleMember)
 	member := s.signIn("mo@example.com")
 	member.get("/mail/messages/" + e.ID).lacks("Release to the worker")
 
@@ -162,7 +163,7 @@ func TestBrowserMail(t *testing.T) {
 // stranger returns a browser of an Owner of another organization.
 func (s *site) stranger(email string) *browser {
 	s.t.Helper()
-	storetest.Caller(s.t, s.store, "Umbrella", email, store.RoleOwner)
+	storetest.Caller(s.t, s.store, "Umbrella", email, people.RoleOwner)
 	s.ok(s.store.People.SetPassword(s.t.Context(), email, password))
 	return s.signIn(email)
 }

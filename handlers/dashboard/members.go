@@ -7,17 +7,17 @@ import (
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // memberRoutes registers the pages of the organization's members.
 func (d *Dashboard) memberRoutes() {
-	d.May(store.ManageMembers, "GET", "/settings/members", frame.Blank(d.membersPage))
-	d.May(store.ManageMembers, "POST", "/settings/members", frame.Submitted(d.invite, d.membersPage))
-	d.May(store.ManageMembers, "POST", "/settings/members/:userId/role", frame.Submitted(d.changeRole, nil))
-	d.May(store.ManageMembers, "POST", "/settings/members/:userId/reset", frame.Button(d.createReset))
-	d.May(store.ManageMembers, "POST", "/settings/members/:userId/remove", frame.Button(d.removeMember))
-	d.May(store.ManageMembers, "POST", "/settings/invitations/:linkId/revoke",
+	d.May(people.ManageMembers, "GET", "/settings/members", frame.Blank(d.membersPage))
+	d.May(people.ManageMembers, "POST", "/settings/members", frame.Submitted(d.invite, d.membersPage))
+	d.May(people.ManageMembers, "POST", "/settings/members/:userId/role", frame.Submitted(d.changeRole, nil))
+	d.May(people.ManageMembers, "POST", "/settings/members/:userId/reset", frame.Button(d.createReset))
+	d.May(people.ManageMembers, "POST", "/settings/members/:userId/remove", frame.Button(d.removeMember))
+	d.May(people.ManageMembers, "POST", "/settings/invitations/:linkId/revoke",
 		frame.Changing("linkId", d.Store.People.RevokeInvitation, frame.Done("/settings/members", "invitation-revoked")))
 }
 
@@ -26,7 +26,7 @@ func (d *Dashboard) memberRoutes() {
 type membersPage struct {
 	Form        *frame.Form // of an invitation
 	Members     []memberRow
-	Invitations []store.Link
+	Invitations []people.Link
 	Next        string // address of the next page; "" after the last
 	First       bool
 	justMade[madeLink]
@@ -35,7 +35,7 @@ type membersPage struct {
 
 // A madeLink is a link that was just created.
 type madeLink struct {
-	store.Link
+	people.Link
 	Address string // "" without a new link
 }
 
@@ -47,7 +47,7 @@ const (
 )
 
 type memberRow struct {
-	store.Member
+	people.Member
 	Self  bool           // the member is the user who looks at the page
 	May   bool           // the user may change this member
 	Roles []frame.Option // that the user may give
@@ -58,9 +58,9 @@ func (m memberRow) Initials() string { return frame.Initials(m.Name, m.Email) }
 
 // rolesFor returns the roles that a user may give.
 func rolesFor(r *frame.Request) (roles []frame.Option) {
-	list := []store.Role{store.RoleMember, store.RoleAdmin}
-	if r.Who.May(store.ManageOwners) {
-		list = append(list, store.RoleOwner)
+	list := []people.Role{people.RoleMember, people.RoleAdmin}
+	if r.Who.May(people.ManageOwners) {
+		list = append(list, people.RoleOwner)
 	}
 	for _, role := range list {
 		roles = append(roles, frame.Option{Value: string(role), Label: r.T(show.Role(role))})
@@ -80,7 +80,7 @@ func (d *Dashboard) membersPage(w http.ResponseWriter, r *frame.Request, status 
 	}
 	p.Roles = rolesFor(r)
 	for _, m := range members {
-		may := m.Role != store.RoleOwner || r.Who.May(store.ManageOwners)
+		may := m.Role != people.RoleOwner || r.Who.May(people.ManageOwners)
 		p.Members = append(p.Members, memberRow{m, m.UserID == r.Who.UserID, may, p.Roles})
 	}
 	if p.First = cursor == ""; p.First {
@@ -94,7 +94,7 @@ func (d *Dashboard) membersPage(w http.ResponseWriter, r *frame.Request, status 
 
 // keepLink stores a new link for the page that shows it, unless err has kept it from being made. It returns the
 // address of the page, and err.
-func (d *Dashboard) keepLink(r *frame.Request, l store.Link, token string, err error) (string, error) {
+func (d *Dashboard) keepLink(r *frame.Request, l people.Link, token string, err error) (string, error) {
 	if err == nil {
 		d.once.put(r.SessionID, linkKind, madeLink{l, handlers.LinkAddress(d.cfg.BaseURL, l.Kind, token)})
 	}
@@ -102,18 +102,19 @@ func (d *Dashboard) keepLink(r *frame.Request, l store.Link, token string, err e
 }
 
 func (d *Dashboard) invite(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
-	l, token, err := d.Store.People.CreateInvitation(r.Context(), r.Who.Caller, f.Get("email"), store.Role(f.Get("role")))
+	l, token, err := d.Store.People.CreateInvitation(r.Context(), r.Who.Caller, f.Get("email"), people.Role(f.Get("role")))
 	return d.keepLink(r, l, token, err)
 }
 
 func (d *Dashboard) createReset(r *frame.Request) (string, error) {
-	l, token, err := d.Store.People.CreatePasswordLink(r.Context(), r.Who.Caller, store.LinkReset, r.Params.ByName("userId"))
+	l, token, err := d.Store.People.CreatePasswordLink(r.Context(), r.Who.Caller, people.LinkReset,
+		r.Params.ByName("userId"))
 	return d.keepLink(r, l, token, err)
 }
 
 func (d *Dashboard) changeRole(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	userID := r.Params.ByName("userId")
-	_, err := d.Store.People.ChangeRole(r.Context(), r.Who.Caller, userID, store.Role(f.Get("role")))
+	_, err := d.Store.People.ChangeRole(r.Context(), r.Who.Caller, userID, people.Role(f.Get("role")))
 	if userID == r.Who.UserID {
 		return "/settings", err // the new role may not see this page
 	}

@@ -14,18 +14,19 @@ import (
 	"journeyman/runner"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // modelRoutes registers the page of the models of the organization.
 func (d *Dashboard) modelRoutes() {
-	d.May(store.SeeProviders, "GET", "/settings/models", frame.Blank(d.modelsPage))
-	d.May(store.ManageProviders, "POST", "/settings/models/default", frame.Submitted(d.changeDefault, d.modelsPage))
-	d.May(store.ManageProviders, "POST", "/settings/models/providers", frame.Submitted(d.addProvider, d.modelsPage))
-	d.May(store.ManageProviders, "POST", "/settings/models/providers/:name",
+	d.May(people.SeeProviders, "GET", "/settings/models", frame.Blank(d.modelsPage))
+	d.May(people.ManageProviders, "POST", "/settings/models/default", frame.Submitted(d.changeDefault, d.modelsPage))
+	d.May(people.ManageProviders, "POST", "/settings/models/providers", frame.Submitted(d.addProvider, d.modelsPage))
+	d.May(people.ManageProviders, "POST", "/settings/models/providers/:name",
 		frame.Submitted(d.updateProvider, d.modelsPage))
-	d.May(store.ManageProviders, "POST", "/settings/models/providers/:name/test",
+	d.May(people.ManageProviders, "POST", "/settings/models/providers/:name/test",
 		frame.Submitted(d.testProvider, d.modelsPage))
-	d.May(store.ManageProviders, "POST", "/settings/models/providers/:name/remove",
+	d.May(people.ManageProviders, "POST", "/settings/models/providers/:name/remove",
 		frame.Submitted(d.removeProvider, d.modelsPage))
 }
 
@@ -111,7 +112,7 @@ func (d *Dashboard) modelsPage(w http.ResponseWriter, r *frame.Request, status i
 		return err
 	}
 	p := modelsPage{Field: frame.ModelField{Form: frame.NewForm(nil), ModelChoices: choices},
-		May: r.Who.May(store.ManageProviders)}
+		May: r.Who.May(people.ManageProviders)}
 	if choices.Own {
 		p.Was, p.Chain = strings.Join(choices.Default, ","), defaults(choices)
 	}

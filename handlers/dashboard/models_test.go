@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/people"
 )
 
 const modelKey = "sk-page-0123456789-abcdEfGh"
@@ -137,8 +138,8 @@ func TestModelsPageRefuses(t *testing.T) {
 // TestModelsPageByRole opens the page as an Admin, and a page with the banner as a Member.
 func TestModelsPageByRole(t *testing.T) {
 	is, s := onSite(t)
-	s.join("ada@example.com", store.RoleAdmin)
-	s.join("mo@example.com", store.RoleMember)
+	s.join("ada@example.com", people.RoleAdmin)
+	s.join("mo@example.com", people.RoleMember)
 	member := s.signIn("mo@example.com")
 	member.get("/workers").shows(`id="no-model"`, "An Owner can connect a model")
 	p := newFakeProvider(t)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // TestWorkersOfTasks runs a task on the first page. Its worker is in no list until somebody keeps it.
@@ -35,7 +36,7 @@ func TestWorkersOfTasks(t *testing.T) {
 	is.Equal(all.workers(), []string{made[0].Title})
 	is.Equal(b.get("/workers?origin=task&q=zebra").workers(), nil)
 
-	mo := s.signIn(s.join("mo@example.com", store.RoleMember).Email)
+	mo := s.signIn(s.join("mo@example.com", people.RoleMember).Email)
 	mo.get(address).lacks(">Keep<")
 	b.get(address).shows("A task made this worker", ">Keep<")
 	p = b.post(address + "/keep")

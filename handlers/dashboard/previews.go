@@ -12,7 +12,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/workspace"
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // The limits of previews.
@@ -44,7 +44,7 @@ type shownFile struct {
 
 // preview returns the preview of a file. A file that is neither text nor of a known kind has none:
 // users can only download it.
-func (d *Dashboard) preview(ctx context.Context, who store.Caller, name, mediaType string, size int64,
+func (d *Dashboard) preview(ctx context.Context, who people.Caller, name, mediaType string, size int64,
 	src io.Reader) (p preview, err error) {
 	switch p.Kind = kindOf(mediaType); p.Kind {
 	case "image":
@@ -126,7 +126,7 @@ func previewTable(size int64, src io.Reader) (preview, error) {
 }
 
 // clientOf returns the client for whom document readers show a file or a mail to a signed-in person.
-func clientOf(who store.Caller) sandbox.Client {
+func clientOf(who people.Caller) sandbox.Client {
 	return sandbox.Client{Organization: who.OrganizationID, Sender: who.UserID}
 }
 

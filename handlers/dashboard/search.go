@@ -11,6 +11,7 @@ import (
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/visible"
 )
 
@@ -149,8 +150,8 @@ func escapedPath(path string) string { return (&url.URL{Path: path}).EscapedPath
 type destination struct {
 	title         text.Key
 	address, icon string
-	right         store.Right // that its page needs; "" for none
-	keys          []string    // of the shortcut
+	right         people.Right // that its page needs; "" for none
+	keys          []string     // of the shortcut
 }
 
 // pagesToFind returns the pages that a search finds.
@@ -159,7 +160,7 @@ func pagesToFind() []destination {
 		{"Home", "/", "home", "", []string{"G", "H"}},
 		{"Workers", "/workers", "workers", "", []string{"G", "W"}},
 		{"Tasks", "/tasks", "tasks", "", []string{"G", "T"}},
-		{"Usage", "/usage", "usage", store.SeeUsage, []string{"G", "U"}},
+		{"Usage", "/usage", "usage", people.SeeUsage, []string{"G", "U"}},
 		{"Mail", "/mail", "mail", "", []string{"G", "M"}},
 		{"Outbox", "/mail/outbox", "mail", "", nil},
 		{"Account", "/account", "workers", "", nil},

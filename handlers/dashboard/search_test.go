@@ -7,13 +7,14 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 )
 
 // TestSearch checks that a search finds workers, tasks, files, pages and commands, but only those
 // that the user may see.
 func TestSearch(t *testing.T) {
 	is, s := onSite(t)
-	s.join("mo@example.com", store.RoleMember)
+	s.join("mo@example.com", people.RoleMember)
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	w := s.worker(s.owner, store.NewWorker{Title: "Quarterly reporter"})
 	hidden := s.worker(s.owner, store.NewWorker{Title: "Quarterly secret", Visibility: store.Private})

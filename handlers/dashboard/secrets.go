@@ -7,6 +7,7 @@ import (
 
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // One page shows the secrets of a worker or those of the organization. An address without a
@@ -17,9 +18,9 @@ func (d *Dashboard) secretRoutes() {
 	d.On("GET", "/workers/:workerId/secrets", frame.Blank(d.secretsPage))
 	d.On("POST", "/workers/:workerId/secrets", frame.Submitted(d.setSecret, d.secretsPage))
 	d.On("POST", "/workers/:workerId/secrets/:name/delete", frame.Button(d.deleteSecret))
-	d.May(store.ManageSecrets, "GET", "/settings/secrets", frame.Blank(d.secretsPage))
-	d.May(store.ManageSecrets, "POST", "/settings/secrets", frame.Submitted(d.setSecret, d.secretsPage))
-	d.May(store.ManageSecrets, "POST", "/settings/secrets/:name/delete", frame.Button(d.deleteSecret))
+	d.May(people.ManageSecrets, "GET", "/settings/secrets", frame.Blank(d.secretsPage))
+	d.May(people.ManageSecrets, "POST", "/settings/secrets", frame.Submitted(d.setSecret, d.secretsPage))
+	d.May(people.ManageSecrets, "POST", "/settings/secrets/:name/delete", frame.Button(d.deleteSecret))
 }
 
 // A secretsPage is the data of the page of secrets. It never holds a value.

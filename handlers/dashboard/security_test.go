@@ -22,6 +22,7 @@ import (
 	"journeyman/handlers/dashboard"
 	"journeyman/mail"
 	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // noDNS is a resolver without any names.
@@ -111,9 +112,11 @@ func (e *evilSite) secretsAndPrograms(workerID string) {
 	verifier := strings.Repeat("v", 43)
 	sum := sha256.Sum256([]byte(verifier))
 	challenge := base64.RawURLEncoding.EncodeToString(sum[:])
-	code, err := e.store.People.Consent(e.t.Context(), e.owner.Caller, store.Consent{ClientID: c.ID, RedirectURI: callback, CodeChallenge: challenge})
+	code, err := e.store.People.Consent(e.t.Context(), e.owner.Caller, people.Consent{ClientID: c.ID,
+		RedirectURI: callback, CodeChallenge: challenge})
 	if err == nil {
-		_, err = e.store.People.ExchangeCode(e.t.Context(), store.OAuthExchange{ClientID: c.ID, Code: code, RedirectURI: callback, Verifier: verifier}, "127.0.0.1")
+		_, err = e.store.People.ExchangeCode(e.t.Context(), people.OAuthExchange{ClientID: c.ID, Code: code,
+			RedirectURI: callback, Verifier: verifier}, "127.0.0.1")
 	}
 	e.ok(err)
 	e.values["consent"] = "/oauth/authorize?" + url.Values{"response_type": {"code"}, "client_id": {c.ID}, "redirect_uri": {callback},
@@ -274,7 +277,8 @@ func TestStoredScripts(t *testing.T) {
 	if shown < 25 {
 		t.Errorf("evil is seen on %d pages only", shown) // otherwise nothing was tested
 	}
-	for _, path := range []string{"/sign-in?next=" + url.QueryEscape(evil), e.link(store.LinkReset, "ann@example.com"), e.invitation("x@example.com", store.RoleMember),
+	for _, path := range []string{"/sign-in?next=" + url.QueryEscape(evil), e.link(people.LinkReset, "ann@example.com"),
+		e.invitation("x@example.com", people.RoleMember),
 		"/reset/none", "/invitation/none", "/sign-in?done=" + url.QueryEscape(evil)} {
 		p := e.visitor().get(path)
 		p.check(t, path)

@@ -6,17 +6,17 @@ import (
 	"time"
 
 	"journeyman/handlers/dashboard/frame"
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // serverRoutes registers the sign-in to MCP servers. It needs the right ManageServer, because a
 // sign-in applies to the whole server: workers of every organization may use the tools.
 func (d *Dashboard) serverRoutes() {
-	d.May(store.ManageServer, "POST", "/settings/system/servers/:server/sign-in", frame.Button(d.signInServer))
-	d.May(store.ManageServer, "GET", "/settings/system/servers/:server/sign-in", d.showServerSignIn)
-	d.May(store.ManageServer, "GET", "/settings/system/servers/:server/callback", d.serverSignedIn) // mcp.CallbackPath
-	d.May(store.ManageServer, "POST", "/settings/system/servers/:server/sign-out", frame.Button(d.signOutServer))
+	d.May(people.ManageServer, "POST", "/settings/system/servers/:server/sign-in", frame.Button(d.signInServer))
+	d.May(people.ManageServer, "GET", "/settings/system/servers/:server/sign-in", d.showServerSignIn)
+	d.May(people.ManageServer, "GET", "/settings/system/servers/:server/callback", d.serverSignedIn) // mcp.CallbackPath
+	d.May(people.ManageServer, "POST", "/settings/system/servers/:server/sign-out", frame.Button(d.signOutServer))
 }
 
 // A serverPage links to the page where a user signs in to an MCP server.

@@ -16,7 +16,7 @@ import (
 	"journeyman/handlers/dashboard"
 	"journeyman/runner/dial"
 	"journeyman/runner/tool/mcp"
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // withServer configures the MCP server at an address under the name office.
@@ -62,7 +62,7 @@ func TestOneServerSignsInToAnother(t *testing.T) {
 
 	is.Equal(s.visitor().get(path).location()[:len("/sign-in")], "/sign-in")    // without a session
 	is.Equal(s.signIn("ann@example.com").get(path).status, http.StatusConflict) // another browser
-	s.join("bob@example.com", store.RoleAdmin)
+	s.join("bob@example.com", people.RoleAdmin)
 	is.Equal(s.signIn("bob@example.com").get(path).status, http.StatusForbidden) // not an Owner
 	rival := s.stranger("eve@example.com")                                       // the Owner of another organization must not sign all workers in
 	is.Equal(rival.post("/settings/system/servers/office/sign-in").status, http.StatusForbidden)

@@ -6,15 +6,15 @@ import (
 	"strings"
 
 	"journeyman/handlers/dashboard/frame"
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // settingsRoutes registers the pages of the organization's settings.
 func (d *Dashboard) settingsRoutes() {
 	d.On("GET", "/settings", d.showSettings)
-	d.May(store.ManageOrganization, "GET", "/settings/organization", frame.Blank(d.organizationPage))
-	d.May(store.ManageOrganization, "POST", "/settings/organization",
+	d.May(people.ManageOrganization, "GET", "/settings/organization", frame.Blank(d.organizationPage))
+	d.May(people.ManageOrganization, "POST", "/settings/organization",
 		frame.Submitted(d.changeOrganization, d.organizationPage))
 	d.modelRoutes()
 	d.keyRoutes()
@@ -51,7 +51,7 @@ func (d *Dashboard) organizationPage(w http.ResponseWriter, r *frame.Request, st
 }
 
 func (d *Dashboard) changeOrganization(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
-	o := store.OrganizationSettings{Name: f.Get("name")}
+	o := people.OrganizationSettings{Name: f.Get("name")}
 	if text := strings.TrimSpace(f.Get("monthlyCreditCap")); text != "" {
 		credits, err := strconv.ParseFloat(text, 64)
 		if err != nil {

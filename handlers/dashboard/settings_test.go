@@ -9,6 +9,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 func TestKeysPage(t *testing.T) {
@@ -50,7 +51,7 @@ func TestKeysPage(t *testing.T) {
 	is.Equal(me(next), http.StatusOK)
 	b.get("/settings/keys").shows("revoked", "active")
 
-	s.join("ada@example.com", store.RoleAdmin)
+	s.join("ada@example.com", people.RoleAdmin)
 	is.Equal(s.signIn("ada@example.com").post(roll).status, http.StatusForbidden) // the key would make her an Owner
 	is.Equal(b.post("/settings/keys/key_none/revoke").status, http.StatusNotFound)
 }
@@ -58,7 +59,7 @@ func TestKeysPage(t *testing.T) {
 func TestKeysPaging(t *testing.T) {
 	is, s, b := asOwner(t)
 	for range 60 {
-		_, _, err := s.store.People.CreateKey(t.Context(), s.owner.Caller, store.NewKey{Name: "many"})
+		_, _, err := s.store.People.CreateKey(t.Context(), s.owner.Caller, people.NewKey{Name: "many"})
 		is.NoErr(err)
 	}
 	p := b.get("/settings/keys")
@@ -72,7 +73,7 @@ func TestKeysPaging(t *testing.T) {
 
 func TestMembersPage(t *testing.T) {
 	is, s := onSite(t)
-	bob := s.join("bob@example.com", store.RoleMember)
+	bob := s.join("bob@example.com", people.RoleMember)
 	b, his := s.signIn("ann@example.com"), s.signIn("bob@example.com")
 	b.get("/settings/members").shows("bob@example.com", "you", "Invite somebody")
 	b.post("/settings/members", "email", "bob@example.com", "role", "member").
@@ -121,7 +122,7 @@ func TestOrganizationPage(t *testing.T) {
 func TestAuditPage(t *testing.T) {
 	is, s, b := asOwner(t)
 	for range 60 {
-		_, _, err := s.store.People.CreateKey(t.Context(), s.owner.Caller, store.NewKey{Name: `=HYPERLINK("x"),<script>`})
+		_, _, err := s.store.People.CreateKey(t.Context(), s.owner.Caller, people.NewKey{Name: `=HYPERLINK("x"),<script>`})
 		is.NoErr(err)
 	}
 	p := b.get("/settings/audit?action=key.create&email=ann%40example.com")
@@ -150,8 +151,8 @@ var registered = regexp.MustCompile(`\b[a-z]+\.(On|Open|May)\((?:store\.(\w+), )
 // TestSettingsByRole checks that the settings list the pages that the role may open.
 func TestSettingsByRole(t *testing.T) {
 	_, s, owner := asOwner(t)
-	s.join("mo@example.com", store.RoleMember)
-	s.join("ada@example.com", store.RoleAdmin)
+	s.join("mo@example.com", people.RoleMember)
+	s.join("ada@example.com", people.RoleAdmin)
 	admin, member := s.signIn("ada@example.com"), s.signIn("mo@example.com")
 	owner.get("/settings").shows("/settings/keys", "/settings/organization", "/settings/system")
 	admin.get("/settings").shows("/settings/keys")
@@ -168,7 +169,7 @@ func TestAuditNames(t *testing.T) {
 		db.IdempotencyKey{})
 	is.NoErr(err)
 	b.post("/workers/"+w.ID+"/members", "email", "ann@example.com")
-	s.join("mo@example.com", store.RoleMember)
+	s.join("mo@example.com", people.RoleMember)
 	is.Equal(b.post("/workers/"+w.ID+"/members", "email", "mo@example.com").status, http.StatusSeeOther)
 	is.Equal(b.post("/settings/organization", "name", "Acme", "monthlyCreditCap", "5").status, http.StatusSeeOther)
 	p := b.get("/settings/audit?action=worker.member.add")
@@ -177,7 +178,7 @@ func TestAuditNames(t *testing.T) {
 	is.True(p.has("changed the credit cap") && !p.has("none</td>", "<code>"))
 	shown := regexp.MustCompile(`>[^<]*\b[a-z]{2,5}_[0-9a-z]{26}`).FindString(p.body)
 	is.Equal(shown, "") // an id alone is not readable
-	for _, action := range store.Actions() {
+	for _, action := range people.Actions() {
 		if what := regexp.MustCompile(`value="` + regexp.QuoteMeta(action) + `">([^<]*)<`).FindStringSubmatch(p.body); len(what) != 2 || strings.Contains(what[1], ".") {
 			t.Errorf("%s has no words: %v", action, what)
 		}

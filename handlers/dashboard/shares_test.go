@@ -5,14 +5,14 @@ import (
 	"net/http"
 	"testing"
 
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // TestPasswordsAreShared checks as many passwords at once as one address may. Other addresses need
 // not wait.
 func TestPasswordsAreShared(t *testing.T) {
 	is, s := onSite(t)
-	invitation := s.invitation("new@example.com", store.RoleMember)
+	invitation := s.invitation("new@example.com", people.RoleMember)
 	var releases []func()
 	for {
 		release, err := s.api.HoldPassword("127.0.0.1", "", "")
@@ -43,7 +43,7 @@ func TestPasswordsAreShared(t *testing.T) {
 // TestPagesAreShared holds as many requests as one user may.
 func TestPagesAreShared(t *testing.T) {
 	is, s := onSite(t)
-	s.join("mo@example.com", store.RoleMember)
+	s.join("mo@example.com", people.RoleMember)
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	who := s.owner
 	who.KeyID = "" // in a browser

@@ -7,8 +7,8 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard/frame"
-	"journeyman/store"
 	"journeyman/store/gate"
+	"journeyman/store/people"
 )
 
 // A signInPage is the data of the sign-in page.
@@ -38,7 +38,7 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *frame.Request, f *frame.For
 
 // startSession signs the caller in with a new token. It never keeps an earlier token of the
 // browser, which another person may have set.
-func (d *Dashboard) startSession(w http.ResponseWriter, r *frame.Request, c store.Caller) error {
+func (d *Dashboard) startSession(w http.ResponseWriter, r *frame.Request, c people.Caller) error {
 	token, err := d.Store.People.CreateSession(gate.DuringMaintenance(r.Context()), c, r.UserAgent())
 	if err == nil {
 		d.setSession(w, token)
@@ -48,7 +48,7 @@ func (d *Dashboard) startSession(w http.ResponseWriter, r *frame.Request, c stor
 
 // setSession sets the session cookie; an empty token removes it.
 func (d *Dashboard) setSession(w http.ResponseWriter, token string) {
-	maxAge := int(store.SessionLifetime.Seconds())
+	maxAge := int(people.SessionLifetime.Seconds())
 	if token == "" {
 		maxAge = -1
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -48,8 +48,8 @@ func TestSignInLeadsNowhereElse(t *testing.T) {
 // refused.
 func TestOrganizationSwitch(t *testing.T) {
 	is, s, b := asOwner(t)
-	there, _ := storetest.Caller(t, s.store, "Globex <b>", "ann@example.com", store.RoleMember)
-	foreign, _ := storetest.Caller(t, s.store, "Initech", "sam@initech.test", store.RoleOwner)
+	there, _ := storetest.Caller(t, s.store, "Globex <b>", "ann@example.com", people.RoleMember)
+	foreign, _ := storetest.Caller(t, s.store, "Initech", "sam@initech.test", people.RoleOwner)
 	b.get("/account").shows("Acme, as Owner", "Globex &lt;b&gt;")
 	b.get("/account").lacks("Initech")
 	is.Equal(b.post("/organization", "organization", there.OrganizationID).location(), "/workers")

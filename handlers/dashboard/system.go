@@ -9,13 +9,14 @@ import (
 	"journeyman/runner/backup"
 	"journeyman/runner/tool/mcp"
 	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // systemRoutes registers the pages of the server's owner, and no other owner's.
 func (d *Dashboard) systemRoutes() {
-	d.May(store.ManageServer, "GET", "/settings/system", d.showSystem)
-	d.May(store.ManageServer, "POST", "/settings/system/backup", frame.Button(d.requestBackup))
-	d.May(store.ManageServer, "POST", "/settings/system/doctor", frame.Button(d.consultDoctor))
+	d.May(people.ManageServer, "GET", "/settings/system", d.showSystem)
+	d.May(people.ManageServer, "POST", "/settings/system/backup", frame.Button(d.requestBackup))
+	d.May(people.ManageServer, "POST", "/settings/system/doctor", frame.Button(d.consultDoctor))
 	d.serverRoutes()
 }
 

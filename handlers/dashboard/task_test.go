@@ -16,6 +16,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -178,7 +179,7 @@ func TestFollowUp(t *testing.T) {
 	}
 	turn := s.ended("talk")
 	is.Equal(turn.Seq, int64(1)) // the second click created no turn
-	is.Equal(turn.TriggeredBy, store.TriggerUI)
+	is.Equal(turn.TriggeredBy, people.TriggerUI)
 	is.Equal(turn.Budget, store.BudgetLow)
 	is.True(strings.Contains(turn.OutputText, "remember the milk"))
 	b.get("/tasks/talk").shows(">notes.txt</span>", "remember the milk", "Turn 2")
@@ -242,7 +243,7 @@ func TestCancelTask(t *testing.T) {
 // TestApprovalPage approves and denies tool calls.
 func TestApprovalPage(t *testing.T) {
 	is, s := onSite(t)
-	s.join("mo@example.com", store.RoleMember)
+	s.join("mo@example.com", people.RoleMember)
 	b, member := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	w := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
 	asked := func(id string) string {
@@ -275,7 +276,7 @@ func TestApprovalPage(t *testing.T) {
 // TestQuestionPage answers a worker's questions with a button and as text.
 func TestQuestionPage(t *testing.T) {
 	is, s := onSite(t)
-	s.join("mo@example.com", store.RoleMember)
+	s.join("mo@example.com", people.RoleMember)
 	b, member := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	w := s.worker(s.owner, store.NewWorker{Title: "Curious"})
 	ask := func(id, question string) string {

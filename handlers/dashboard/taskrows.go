@@ -9,6 +9,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A taskRow is a task of a list.
@@ -103,7 +104,7 @@ func (m rowMaker) row(t store.Task) (row taskRow, err error) {
 	row.Worker, err = once(m.titles, t.WorkerID, func() (string, error) {
 		return m.d.Store.WorkerTitle(m.r.Context(), t)
 	})
-	if err == nil && t.TriggeredBy == store.TriggerUI && t.CreatedByUserID != "" {
+	if err == nil && t.TriggeredBy == people.TriggerUI && t.CreatedByUserID != "" {
 		row.By, err = once(m.names, t.CreatedByUserID, func() (string, error) {
 			return m.d.Store.People.UserName(m.r.Context(), t.CreatedByUserID)
 		})

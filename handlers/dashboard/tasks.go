@@ -10,6 +10,7 @@ import (
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // taskRoutes registers the pages of tasks.
@@ -199,7 +200,7 @@ func (d *Dashboard) taskSegments(r *frame.Request, set url.Values, waiting bool)
 func taskQuery(v url.Values) (store.TaskQuery, error) {
 	var f db.Fields
 	q := store.TaskQuery{WorkerID: v.Get("workerId"), Status: store.Status(v.Get("status")),
-		TriggeredBy: store.Trigger(v.Get("triggeredBy")), WaitingFor: store.WaitFor(v.Get("waitingFor")),
+		TriggeredBy: people.Trigger(v.Get("triggeredBy")), WaitingFor: store.WaitFor(v.Get("waitingFor")),
 		Text: v.Get("q"), Cursor: v.Get("cursor"), Archived: v.Get("archived") != "", Limit: tasksOnPage,
 		Scan:         tasksScanned,
 		CreatedAfter: frame.FormTime(&f, v, "createdAfter"), CreatedBefore: frame.FormTime(&f, v, "createdBefore")}

@@ -14,6 +14,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -31,7 +32,7 @@ func calling(name string, arguments ...string) string {
 }
 
 // worker creates a worker as that user.
-func (s *site) worker(who store.Identity, n store.NewWorker) store.Worker {
+func (s *site) worker(who people.Identity, n store.NewWorker) store.Worker {
 	s.t.Helper()
 	w, _, err := s.store.CreateWorker(s.t.Context(), who.Caller, n, db.IdempotencyKey{})
 	s.ok(err)
@@ -39,7 +40,7 @@ func (s *site) worker(who store.Identity, n store.NewWorker) store.Worker {
 }
 
 // begin accepts a turn as that user.
-func (s *site) begin(who store.Identity, n store.NewTurn) store.Turn {
+func (s *site) begin(who people.Identity, n store.NewTurn) store.Turn {
 	s.t.Helper()
 	n.Caller, n.Budget = who.Caller, store.BudgetUnlimited
 	a, err := s.store.CreateTurn(s.t.Context(), n)
@@ -49,7 +50,7 @@ func (s *site) begin(who store.Identity, n store.NewTurn) store.Turn {
 }
 
 // carryOut accepts a turn and waits until it has ended.
-func (s *site) carryOut(who store.Identity, n store.NewTurn) store.Turn {
+func (s *site) carryOut(who people.Identity, n store.NewTurn) store.Turn {
 	s.t.Helper()
 	turn := s.begin(who, n)
 	s.ok(s.runner.Wait(s.t.Context(), turn.ID))
@@ -79,7 +80,7 @@ func TestTaskFilters(t *testing.T) {
 	s.carryOut(s.owner, store.NewTurn{WorkerID: scribe.ID, Title: "first letter", Input: scripted("say done")})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: scribe.ID, Title: "second letter", Input: scripted("fail 400 no")})
 	ui := s.owner
-	ui.Trigger = store.TriggerUI
+	ui.Trigger = people.TriggerUI
 	s.carryOut(ui, store.NewTurn{WorkerID: clerk.ID, Title: "third 100%", Input: scripted("say done")})
 	gone := s.carryOut(s.owner, store.NewTurn{WorkerID: clerk.ID, Title: "put away", Input: scripted("say done")})
 	_, _, err := s.store.ArchiveTask(t.Context(), s.owner.Caller, gone.TaskID, "")
@@ -162,7 +163,7 @@ func link(p page, text string) string {
 func claimed(t testing.TB, st *store.Store, n store.NewTurn) store.Claim {
 	t.Helper()
 	is, ctx := is.New(t), t.Context()
-	who, _ := storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+	who, _ := storetest.Caller(t, st, "Acme", "ann@example.com", people.RoleOwner)
 	w, _, err := st.CreateWorker(ctx, who.Caller, store.NewWorker{Title: "Busy"}, db.IdempotencyKey{})
 	is.NoErr(err)
 	n.Caller, n.WorkerID, n.Budget = who.Caller, w.ID, store.BudgetLow
@@ -178,8 +179,8 @@ func claimed(t testing.TB, st *store.Store, n store.NewTurn) store.Claim {
 // task of another organization is free.
 func TestTaskAccess(t *testing.T) {
 	is, s, owner := asOwner(t)
-	member := s.signIn(s.join("mo@example.com", store.RoleMember).Email)
-	eve, _ := storetest.Caller(t, s.store, "Other", "eve@example.com", store.RoleOwner)
+	member := s.signIn(s.join("mo@example.com", people.RoleMember).Email)
+	eve, _ := storetest.Caller(t, s.store, "Other", "eve@example.com", people.RoleOwner)
 	private := s.worker(s.owner, store.NewWorker{Title: "Secret", Visibility: store.Private})
 	public := s.worker(s.owner, store.NewWorker{Title: "Open"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: private.ID, Title: "hidden", Input: scripted("say x")})

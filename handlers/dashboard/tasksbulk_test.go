@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -14,11 +15,11 @@ import (
 func TestManyTasks(t *testing.T) {
 	is, s := onSite(t)
 	ctx := t.Context()
-	mo := s.join("mo@example.com", store.RoleMember)
+	mo := s.join("mo@example.com", people.RoleMember)
 	ann, member := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	hidden := s.worker(s.owner, store.NewWorker{Title: "Hidden", Visibility: store.Private})
-	task := func(who store.Identity, worker store.Worker, script ...string) string {
+	task := func(who people.Identity, worker store.Worker, script ...string) string {
 		return s.carryOut(who, store.NewTurn{WorkerID: worker.ID, Input: scripted(script...)}).TaskID
 	}
 	failed, failedToo, fine := task(s.owner, w, "fail 400 no"), task(mo, w, "fail 400 no"), task(s.owner, w, "say x")
@@ -68,7 +69,8 @@ func TestRunAgainForWhom(t *testing.T) {
 	is.NoErr(err)
 	is.Equal([]int64{turn.Seq, int64(len(files))}, []int64{2, 1})
 
-	stranger := store.Identity{Caller: store.Caller{OrganizationID: s.owner.OrganizationID, Trigger: store.TriggerEmail}}
+	stranger := people.Identity{Caller: people.Caller{OrganizationID: s.owner.OrganizationID,
+		Trigger: people.TriggerEmail}}
 	s.carryOut(stranger, store.NewTurn{WorkerID: w.ID, TaskID: "mail", Input: scripted("fail 400 no")})
 	ann.get("/tasks/mail").lacks("turns/0/again")
 	ann.post("/tasks/mail/turns/0/again", "token", "x").
@@ -81,7 +83,7 @@ func TestRunAgainForWhom(t *testing.T) {
 // segment of the list.
 func TestWaitingTasksComeFirst(t *testing.T) {
 	is, s := onSite(t)
-	s.join("mo@example.com", store.RoleMember)
+	s.join("mo@example.com", people.RoleMember)
 	careful := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
 	plain := s.worker(s.owner, store.NewWorker{Title: "Plain"})
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")

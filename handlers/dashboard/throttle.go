@@ -9,6 +9,7 @@ import (
 	"journeyman/handlers/serve"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // The limits of wrong passwords within throttleWindow. The limit of a network is higher: a proxy or
@@ -129,7 +130,7 @@ func (t *throttle) forgive(email, addr string, right bool) {
 
 // checkPassword returns the user with that email address and password. It returns a
 // TryLater error after too many wrong passwords.
-func (d *Dashboard) checkPassword(r *frame.Request, email, password string) (c store.Caller, err error) {
+func (d *Dashboard) checkPassword(r *frame.Request, email, password string) (c people.Caller, err error) {
 	addr := serve.ClientAddr(r.Request)
 	if err := d.throttle.begin(email, addr); err != nil {
 		d.cfg.Log.WarnContext(r.Context(), "sign-in throttled", "remote", addr)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // TestToolRules opens the rules of a worker, sends them back unchanged, and changes them.
@@ -35,7 +36,7 @@ func TestToolRules(t *testing.T) {
 		`name="strangerTools" value="shell">`) // the tools of the default, so that the user can remove some
 
 	// Users who may not change the rules see them.
-	s.join("mo@example.com", store.RoleMember)
+	s.join("mo@example.com", people.RoleMember)
 	mo := s.signIn("mo@example.com")
 	mo.get(path).shows("<dt>Tools</dt><dd>all</dd>", "<code>publish_file</code>", "one folder for all tasks")
 	_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, w.ID, store.WorkerPatch{Tools: &store.ToolRules{{Tool: "shell", Commands: []string{"git", "ls"}}},

@@ -14,12 +14,13 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // usageRoutes registers the pages of usage.
 func (d *Dashboard) usageRoutes() {
-	d.May(store.SeeUsage, "GET", "/usage", d.showUsage)
-	d.May(store.SeeUsage, "GET", "/usage.csv", d.downloadUsage)
+	d.May(people.SeeUsage, "GET", "/usage", d.showUsage)
+	d.May(people.SeeUsage, "GET", "/usage.csv", d.downloadUsage)
 }
 
 // partsOnPage is the number of workers, keys or triggers that the page lists.
@@ -223,7 +224,7 @@ func newUsagePart(r *frame.Request, part store.UsagePart, rank int, by store.Usa
 	p := usagePart{Total: usageSum{part.Total}, Class: show.PartClass(rank), Name: brief(part.Title)}
 	switch {
 	case by == store.ByTrigger:
-		p.Name = show.Trigger(r.Lang, store.Trigger(part.ID))
+		p.Name = show.Trigger(r.Lang, people.Trigger(part.ID))
 	case by == store.ByKey && part.ID == "":
 		p.Name = r.T("no key (dashboard, mail, schedules)")
 	case by == store.ByWorker && part.ID == "":

@@ -11,6 +11,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -54,7 +55,7 @@ func TestUsagePage(t *testing.T) {
 	b.get("/usage").
 		shows("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="fr"`, "The table leaves out 6 more.")
 
-	s.join("mo@example.com", store.RoleMember)
+	s.join("mo@example.com", people.RoleMember)
 	s.signIn("mo@example.com").get("/usage").answers(http.StatusForbidden).shows("The role member may not see usage")
 }
 

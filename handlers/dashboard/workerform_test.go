@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/html"
 
 	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // madeWorker returns the worker to whose page an answer redirects.
@@ -84,7 +85,7 @@ func TestFormWorkerOnce(t *testing.T) {
 	others, _, err := s.store.Workers(t.Context(), s.owner.Caller, store.WorkerQuery{Limit: 10})
 	is.NoErr(err)
 	is.Equal(len(others), 1)
-	s.join("mo@example.com", store.RoleMember)
+	s.join("mo@example.com", people.RoleMember)
 	same := []string{"title", "x", "token", "two"}
 	mine := s.madeWorker(b.post("/workers", same...))
 	theirs := s.madeWorker(s.signIn("mo@example.com").post("/workers", same...))

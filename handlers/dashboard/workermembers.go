@@ -7,6 +7,7 @@ import (
 
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // A workerMembersPage is the data of the page of a worker's members.
@@ -14,7 +15,7 @@ type workerMembersPage struct {
 	Form       *frame.Form
 	Members    []store.WorkerMember // at most membersShown
 	More       int                  // members that the page does not list
-	Candidates []store.Member       // suggestions for an invitation
+	Candidates []people.Member      // suggestions for an invitation
 }
 
 // membersShown bounds the list. Only a worker of a large organization has more members.

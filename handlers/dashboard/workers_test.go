@@ -12,6 +12,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -36,7 +37,7 @@ func (p page) workers() (list []string) {
 func TestWorkerList(t *testing.T) {
 	is, s, b := asOwner(t)
 	b.get("/workers").shows("There are no workers yet", "curl "+s.url+"/api/tasks")
-	mo := s.join("mo@example.com", store.RoleMember)
+	mo := s.join("mo@example.com", people.RoleMember)
 	s.worker(mo, store.NewWorker{Title: "Mo's own", Visibility: store.Private})
 	for i := range 30 {
 		s.worker(s.owner, store.NewWorker{Title: fmt.Sprintf("Worker %02d", i), Summary: "does things"})
@@ -58,7 +59,7 @@ func TestWorkerList(t *testing.T) {
 	is.Equal(b.get("/workers?cursor=%21").status, http.StatusUnprocessableEntity)
 	b.get("/workers?q=" + strings.Repeat("x", 201)).shows(`id="e-q"`)
 
-	kim := s.join("kim@example.com", store.RoleMember)
+	kim := s.join("kim@example.com", people.RoleMember)
 	is.True(!slices.Contains(s.signIn(kim.Email).get("/workers?q=own").workers(), "Mo&#39;s own"))
 	is.Equal(s.signIn(mo.Email).get("/workers?q=own").workers(), []string{"Mo&#39;s own"})
 }
@@ -78,7 +79,7 @@ func TestWorkerPage(t *testing.T) {
 	is.True(strings.HasPrefix(p.location(), "/tasks/tsk_"))
 	task, _, err := s.store.Task(t.Context(), s.owner.Caller, strings.TrimPrefix(p.location(), "/tasks/"))
 	is.NoErr(err)
-	is.Equal(task.TriggeredBy, store.TriggerUI)
+	is.Equal(task.TriggeredBy, people.TriggerUI)
 	turn := s.ended(task.ID)
 	is.Equal(turn.Input, "say hello\nand bye")
 	is.Equal(turn.Budget, store.BudgetLow)
@@ -248,7 +249,7 @@ func TestWorkerSettings(t *testing.T) {
 	is.Equal(now.Settings, store.WorkerSettings{ApprovalTools: []string{}, MCPTools: []string{}})
 
 	other := s.worker(s.owner, store.NewWorker{Title: "Other"})
-	theirs := s.signIn(s.join("mo@example.com", store.RoleMember).Email).get("/workers/" + other.ID + "/settings")
+	theirs := s.signIn(s.join("mo@example.com", people.RoleMember).Email).get("/workers/" + other.ID + "/settings")
 	theirs.shows("nobody else can change it")
 	theirs.lacks(`<form method="post" action="/workers/`)
 
@@ -269,7 +270,7 @@ func TestWorkerPagesInGerman(t *testing.T) {
 
 func TestWorkerMembers(t *testing.T) {
 	is, s, b := asOwner(t)
-	mo := s.join("mo@example.com", store.RoleMember)
+	mo := s.join("mo@example.com", people.RoleMember)
 	w := s.worker(s.owner, store.NewWorker{Title: "Secret", Visibility: store.Private})
 	path := "/workers/" + w.ID + "/members"
 	b.get(path).shows("No members are invited yet", `<option value="mo@example.com">`)
@@ -278,7 +279,7 @@ func TestWorkerMembers(t *testing.T) {
 	is.Equal(b.post(path, "email", " MO@example.com ").location(), path+"?done=worker-member-invited")
 	b.get(path).shows("mo@example.com", "/members/"+mo.UserID+"/remove")
 	is.Equal(theirs.get("/workers/"+w.ID).status, http.StatusOK)
-	storetest.Caller(t, s.store, "Globex", "eve@globex.example", store.RoleOwner)
+	storetest.Caller(t, s.store, "Globex", "eve@globex.example", people.RoleOwner)
 	for _, email := range []string{"nobody@example.com", "eve@globex.example", hostile} {
 		p := b.post(path, "email", email)
 		is.Equal(p.status, http.StatusUnprocessableEntity)

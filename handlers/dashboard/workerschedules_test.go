@@ -12,6 +12,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -175,7 +176,7 @@ func TestScheduleButtons(t *testing.T) {
 	is.Equal(b.post(own+"/run", "token", "t").location(), first)
 	turn := s.ended(strings.TrimPrefix(first, "/tasks/"))
 	is.Equal(turn.Status, store.Completed)
-	is.Equal(turn.TriggeredBy, store.TriggerSchedule)
+	is.Equal(turn.TriggeredBy, people.TriggerSchedule)
 
 	is.Equal(b.post(own+"/cancel").location(), path+"?done=schedule-cancelled")
 	b.get(path).shows("There are no schedules yet")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // TestVersionPages changes a worker, compares its versions and restores the first.
@@ -40,7 +41,7 @@ func TestVersionPages(t *testing.T) {
 	p.shows("restored from v1")
 	p.lacks(">v4<") // there is no second version
 
-	s.join("mo@example.com", store.RoleMember)
+	s.join("mo@example.com", people.RoleMember)
 	member := s.signIn("mo@example.com")
 	p = member.get(base + "/versions")
 	is.Equal(p.status, 200)

@@ -25,6 +25,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -39,7 +40,7 @@ type Server struct {
 	Runner *runner.Runner
 	API    *handlers.API
 	Web    *httptest.Server
-	Owner  store.Identity
+	Owner  people.Identity
 	Key    string // the key of Request; "" for none
 
 	// Validate checks each answer to a Scenario; nil if there is nothing else to check.
@@ -77,7 +78,7 @@ func Start(t testing.TB, changes ...func(*Settings)) *Server {
 	if set.Connect != nil {
 		set.Connect(s.Store, s.Runner)
 	}
-	s.Owner, s.Key = storetest.Caller(t, s.Store, "Acme", "ann@example.com", store.RoleOwner)
+	s.Owner, s.Key = storetest.Caller(t, s.Store, "Acme", "ann@example.com", people.RoleOwner)
 	set.API.MCP = mcp.New(set.MCP).Serve
 	s.API = handlers.New(set.API)
 	log := set.Runner.Log

@@ -25,6 +25,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // Config holds the dependencies and settings of a Server. Every field without a stated default is
@@ -50,7 +51,7 @@ type Server struct {
 type call struct {
 	request   *http.Request
 	requestID string
-	who       store.Identity
+	who       people.Identity
 	out       *writer
 	worker    string // the worker whose own tool is called; "" for the other tools
 
@@ -85,7 +86,7 @@ func New(cfg Config) *Server {
 }
 
 // Serve answers one message of a client. body is the request's body.
-func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who store.Identity, requestID string,
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who people.Identity, requestID string,
 	body []byte) error {
 	if err := s.checkOrigin(r); err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -150,7 +151,7 @@ func TestMCPFailuresAreReported(t *testing.T) {
 	_, s := onServer(t)
 	w := newWorker(t, s, "One", store.Public)
 	hidden := newWorker(t, s, "Hidden", store.Private)
-	_, key := storetest.Caller(t, s.Store, "Acme", "mo@example.com", store.RoleMember)
+	_, key := storetest.Caller(t, s.Store, "Acme", "mo@example.com", people.RoleMember)
 	member := s.as(key)
 	c := member.client(t, "2025-11-25", nil)
 	is.New(t).Equal(len(toolNames(t, c)), 4) // the hidden worker has no tool

@@ -24,6 +24,7 @@ import (
 	"journeyman/handlers/serve"
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -38,7 +39,7 @@ type node struct {
 	url     string
 	secret  string // of the cluster, as this node knows it
 	key     string // of an owner
-	owner   store.Identity
+	owner   people.Identity
 	store   *store.Store
 	runner  *runner.Runner
 	nodes   *nodes.Nodes
@@ -118,7 +119,7 @@ func newNode(t *testing.T, first *node, secret, database string, options ...opti
 	opt := store.Options{Database: database, Node: &store.Node{URL: d.url, Version: "test"}}
 	if first == nil {
 		d.store = storetest.Open(t, opt)
-		d.owner, d.key = storetest.Caller(t, d.store, "Acme", "ann@acme.test", store.RoleOwner)
+		d.owner, d.key = storetest.Caller(t, d.store, "Acme", "ann@acme.test", people.RoleOwner)
 	} else {
 		d.store = storetest.Reopen(t, first.store.Dir(), opt)
 		d.owner, d.key = first.owner, first.key

@@ -11,9 +11,9 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/runner/stream"
-	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -105,7 +105,7 @@ func TestPagesOfAnotherNode(t *testing.T) {
 func TestNodesShareRates(t *testing.T) {
 	is, a, b := newPair(t, func(c *handlers.Config) { c.RateLimit = 600 })
 	remaining := func(email string) string {
-		_, key := storetest.Caller(t, a.store, "Acme", email, store.RoleMember)
+		_, key := storetest.Caller(t, a.store, "Acme", email, people.RoleMember)
 		return a.open("GET", "/api/me", "", "Authorization: Bearer "+key).Header.Get("RateLimit-Remaining")
 	}
 	is.Equal(remaining("bob@acme.test"), "29") // half of the burst of 60, less this request

@@ -14,6 +14,7 @@ import (
 	"journeyman/runner/backup"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -96,7 +97,7 @@ func TestKeeperAfterFailure(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s, to, w := filled(t), filepath.Join(t.TempDir(), "to"), &watch{time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)}
-	owner, _ := storetest.Caller(t, s, "Acme", "ann@example.com", store.RoleOwner)
+	owner, _ := storetest.Caller(t, s, "Acme", "ann@example.com", people.RoleOwner)
 	_, err := s.AddAlertChannel(t.Context(), owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
 		Topics: []store.AlertTopic{store.TopicBackup}, Frequency: store.AlertNow})
 	is.NoErr(err)

@@ -12,6 +12,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A Budget holds the limits of a turn that its envelope lists. Zero means no limit.
@@ -83,11 +84,11 @@ func channelWords(o store.EnvelopeFacts) string {
 	// The model needs to know the reader of its answer, and whether somebody can answer
 	// questions.
 	switch o.Channel {
-	case store.Channel(store.TriggerEmail):
+	case store.Channel(people.TriggerEmail):
 		return "mail; your answer is sent as the reply"
-	case store.Channel(store.TriggerSchedule):
+	case store.Channel(people.TriggerSchedule):
 		return "schedule" + rhythmWords(o)
-	case store.Channel(store.TriggerUI):
+	case store.Channel(people.TriggerUI):
 		return "web page of this service"
 	case store.ChannelMCP:
 		return "a program, over MCP"

@@ -17,6 +17,7 @@ import (
 	"journeyman/runner/schedule"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -28,7 +29,7 @@ type fixture struct {
 	t      testing.TB
 	clock  *clockwork.FakeClock // measures elapsed time
 	offset atomic.Int64         // added to the wall clock, in nanoseconds: set changes it
-	owner  store.Identity
+	owner  people.Identity
 	worker store.Worker
 	fired  atomic.Int64
 	made   int   // schedules
@@ -40,7 +41,7 @@ func newFixture(t testing.TB, opt store.Options) *fixture {
 	f := &fixture{t: t, clock: clockwork.NewFakeClockAt(begin)}
 	opt.Now = f.now
 	f.Store = storetest.Open(t, opt)
-	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", store.RoleOwner)
+	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", people.RoleOwner)
 	var err error
 	f.worker, _, err = f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, db.IdempotencyKey{})
 	is.New(t).NoErr(err)

@@ -8,6 +8,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // maxDelivery is the maximum size of a delivery's body in bytes. Longer bodies lose parts.
@@ -158,10 +159,10 @@ func sample(d store.Delivery, wrk store.Worker) (store.Task, store.Turn) {
 	idOf := func(prefix string) string { return strings.Replace(d.ID, "evt", prefix, 1) }
 	turn := store.Turn{ID: idOf("trn"), TaskID: idOf("tsk"), WorkerID: wrk.ID,
 		WorkerVersion: wrk.Version, Status: store.Completed, Input: "This is a test of the webhook.",
-		OutputText: "It works.", TriggeredBy: store.TriggerAPI, Budget: store.BudgetStandard,
+		OutputText: "It works.", TriggeredBy: people.TriggerAPI, Budget: store.BudgetStandard,
 		CreatedAt: d.CreatedAt, CompletedAt: &d.CreatedAt}
 	task := store.Task{ID: turn.TaskID, OrganizationID: wrk.OrganizationID, WorkerID: wrk.ID,
-		Title: "Test of the webhook", Status: store.Completed, TriggeredBy: store.TriggerAPI, TurnCount: 1,
+		Title: "Test of the webhook", Status: store.Completed, TriggeredBy: people.TriggerAPI, TurnCount: 1,
 		CreatedAt: d.CreatedAt, CompletedAt: &d.CreatedAt}
 	return task, turn
 }

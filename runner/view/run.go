@@ -8,6 +8,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A Run is the interface's worker object: a worker and the state of one of its tasks.
@@ -49,13 +50,13 @@ type Incomplete struct {
 // RunMetadata identifies the task and the turn that a Run shows. All fields are nil for a worker
 // that has no task.
 type RunMetadata struct {
-	TaskID      *string        `json:"taskId"`
-	TurnID      *string        `json:"turnId"`
-	TurnStatus  *store.Status  `json:"turnStatus"`
-	TaskStatus  *store.Status  `json:"taskStatus"`
-	TriggeredBy *store.Trigger `json:"triggeredBy"`
-	Budget      *store.Budget  `json:"budget"`
-	Model       *string        `json:"model"` // the model of the last answer; nil before the first
+	TaskID      *string         `json:"taskId"`
+	TurnID      *string         `json:"turnId"`
+	TurnStatus  *store.Status   `json:"turnStatus"`
+	TaskStatus  *store.Status   `json:"taskStatus"`
+	TriggeredBy *people.Trigger `json:"triggeredBy"`
+	Budget      *store.Budget   `json:"budget"`
+	Model       *string         `json:"model"` // the model of the last answer; nil before the first
 
 	PendingApprovals []PendingApproval `json:"pendingApprovals,omitempty"` // approvals that the task waits for
 

@@ -5,22 +5,23 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A Task is a task as JSON.
 type Task struct {
-	ID              string        `json:"id"`
-	CompletedAt     *string       `json:"completedAt"`
-	CreatedAt       string        `json:"createdAt"`
-	CreatedByUserID *string       `json:"createdByUserId"`
-	OrganizationID  string        `json:"organizationId"`
-	Status          store.Status  `json:"status"`
-	Title           string        `json:"title"`
-	Totals          Totals        `json:"totals"`
-	TriggeredBy     store.Trigger `json:"triggeredBy"`
-	URL             string        `json:"url"`
-	WaitingFor      *Waiting      `json:"waitingFor"`
-	WorkerID        string        `json:"workerId"`
+	ID              string         `json:"id"`
+	CompletedAt     *string        `json:"completedAt"`
+	CreatedAt       string         `json:"createdAt"`
+	CreatedByUserID *string        `json:"createdByUserId"`
+	OrganizationID  string         `json:"organizationId"`
+	Status          store.Status   `json:"status"`
+	Title           string         `json:"title"`
+	Totals          Totals         `json:"totals"`
+	TriggeredBy     people.Trigger `json:"triggeredBy"`
+	URL             string         `json:"url"`
+	WaitingFor      *Waiting       `json:"waitingFor"`
+	WorkerID        string         `json:"workerId"`
 }
 
 // Waiting describes the reason why a suspended turn waits.

@@ -16,6 +16,7 @@ import (
 	"journeyman/runner/workspace"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 const (
@@ -187,7 +188,7 @@ func hideURL(text string, u *url.URL) string {
 // TestAlert sends a test message through a channel and returns the message with the response. A test
 // by mail goes to the outbox, which has the result later. TestAlert returns a Busy error while users
 // send too many messages at the same time.
-func (d *Dispatcher) TestAlert(ctx context.Context, c store.Caller, channelID string) (store.AlertMessage, error) {
+func (d *Dispatcher) TestAlert(ctx context.Context, c people.Caller, channelID string) (store.AlertMessage, error) {
 	select {
 	case d.manual <- struct{}{}:
 		defer func() { <-d.manual }()

@@ -20,6 +20,7 @@ import (
 	"journeyman/runner/webhook"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -28,7 +29,7 @@ type fixture struct {
 	*store.Store
 	t     testing.TB
 	clock *clock
-	owner store.Identity
+	owner people.Identity
 	hooks *webhook.Dispatcher
 	cfg   webhook.Config
 }
@@ -55,7 +56,7 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	f := &fixture{t: t, clock: &clock{}}
 	f.Store = storetest.Open(t, store.Options{Now: f.clock.now, QueueLimit: 100_000})
-	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", store.RoleOwner)
+	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", people.RoleOwner)
 	f.cfg = webhook.Config{Store: f.Store, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), UserAgent: "Journeyman/test", Now: f.clock.now,
 		PollAlerts: 2 * time.Millisecond, Dialer: dial.Guard{AllowPrivate: true}, RootCAs: x509.NewCertPool(), BaseURL: "http://jm.test"}
 	is.New(t).NoErr(f.StartRunner(t.Context(), "r", time.Hour))

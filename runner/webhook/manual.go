@@ -6,6 +6,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/gate"
+	"journeyman/store/people"
 )
 
 // Manual carries out a user's requests for a worker's webhook: setting its URL, testing it, and
@@ -24,7 +25,7 @@ type Manual struct {
 func (m Manual) Check(url string) error { return m.Sender.CheckURL(url) }
 
 // Set configures the webhook of a worker.
-func (m Manual) Set(ctx context.Context, c store.Caller, workerID, url string) (store.Webhook, error) {
+func (m Manual) Set(ctx context.Context, c people.Caller, workerID, url string) (store.Webhook, error) {
 	if err := m.Sender.CheckURL(url); err != nil {
 		return store.Webhook{}, db.Fields{{Path: "url", Message: err.Error()}}.Err()
 	}
@@ -33,7 +34,7 @@ func (m Manual) Set(ctx context.Context, c store.Caller, workerID, url string) (
 
 // Test sends a sample delivery and returns the row of the attempt. If the idempotency key was used
 // before, it returns the row of the first request, and true.
-func (m Manual) Test(ctx context.Context, c store.Caller, workerID string, key db.IdempotencyKey) (
+func (m Manual) Test(ctx context.Context, c people.Caller, workerID string, key db.IdempotencyKey) (
 	e store.Execution, replayed bool, err error) {
 	return m.send(ctx, c, workerID, key, func() (store.Delivery, error) {
 		return m.Store.CreateTestDelivery(ctx, c, workerID)
@@ -41,7 +42,7 @@ func (m Manual) Test(ctx context.Context, c store.Caller, workerID string, key d
 }
 
 // Redeliver sends the delivery of an earlier attempt again. It returns the same values as Test.
-func (m Manual) Redeliver(ctx context.Context, c store.Caller, workerID, executionID string, key db.IdempotencyKey) (
+func (m Manual) Redeliver(ctx context.Context, c people.Caller, workerID, executionID string, key db.IdempotencyKey) (
 	e store.Execution, replayed bool, err error) {
 	return m.send(ctx, c, workerID, key, func() (store.Delivery, error) {
 		return m.Store.ExecutedDelivery(ctx, c, workerID, executionID)
@@ -50,7 +51,7 @@ func (m Manual) Redeliver(ctx context.Context, c store.Caller, workerID, executi
 
 // send returns the row of an earlier request with the same key, if there is one. Otherwise it sends
 // the delivery and stores the row's id under the key.
-func (m Manual) send(ctx context.Context, c store.Caller, workerID string, key db.IdempotencyKey,
+func (m Manual) send(ctx context.Context, c people.Caller, workerID string, key db.IdempotencyKey,
 	delivery func() (store.Delivery, error)) (
 	e store.Execution, replayed bool, err error) {
 	done, err := m.Store.Replay(ctx, key)

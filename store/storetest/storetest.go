@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // Schema returns the text of schema.sql.
@@ -213,9 +214,10 @@ func Rounds(many, few int) int {
 
 // Caller creates a user with an API key in an organization, and returns both. A second call
 // with the same address returns the same user.
-func Caller(t testing.TB, s *store.Store, organization, email string, role store.Role) (store.Identity, string) {
+func Caller(t testing.TB, s *store.Store, organization, email string, role people.Role) (people.Identity, string) {
 	t.Helper()
-	_, secret, err := s.People.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "test", Email: email, Role: role,
+	_, secret, err := s.People.CreateKey(t.Context(), people.Operator(), people.NewKey{Name: "test", Email: email,
+		Role:             role,
 		OrganizationName: organization})
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +231,7 @@ func Caller(t testing.TB, s *store.Store, organization, email string, role store
 
 // CapCredits sets how many credits the caller's organization may spend in a month; nil
 // lifts the cap. The caller must be an Owner.
-func CapCredits(t testing.TB, s *store.Store, c store.Caller, credits *float64) {
+func CapCredits(t testing.TB, s *store.Store, c people.Caller, credits *float64) {
 	t.Helper()
 	o, _, err := s.People.OrganizationSettings(t.Context(), c)
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/objects"
 	"journeyman/store/objects/objectstest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -234,7 +235,7 @@ func TestDoctorOnBaseURL(t *testing.T) {
 		"http://user:secret@127.0.0.1:1": "failed", "127.0.0.1": "failed"} {
 		is := is.New(t)
 		st := storetest.Open(t, store.Options{})
-		storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+		storetest.Caller(t, st, "Acme", "ann@example.com", people.RoleOwner)
 		serveControl(t, st)
 		d := quiet()
 		d.BaseURL = url

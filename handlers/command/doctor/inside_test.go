@@ -15,6 +15,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -44,8 +45,8 @@ func TestDoctorInside(t *testing.T) {
 	is.Equal(found["Base URL/address"], handlers.CheckFailed)
 	is.Equal(found["Mail/relay"], handlers.CheckFailed)
 	is.Equal(found["Model that the server starts with/answers"], handlers.CheckOK)
-	is.Equal(p.Stdout.(*bytes.Buffer).Len(), 0)                         // it prints nothing
-	storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner) // writes still work
+	is.Equal(p.Stdout.(*bytes.Buffer).Len(), 0)                          // it prints nothing
+	storetest.Caller(t, st, "Acme", "ann@example.com", people.RoleOwner) // writes still work
 	_, err = store.Open(t.Context(), st.Dir(), storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(st.Dir())})
 	is.True(errors.Is(err, store.ErrLocked)) // the server still holds its lock
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"journeyman/handlers"
-	"journeyman/store"
 	"journeyman/store/gate"
+	"journeyman/store/people"
 )
 
 // A diskNotice is the notice on every page of a server that accepts no work, or is about to refuse
@@ -24,7 +24,7 @@ func (fr *Frame) diskNotice(v pageData) (n diskNotice) {
 	if err := fr.Store.Gate.WritableIn(gate.DuringMaintenance(context.Background())); err != nil {
 		n.Refusal = handlers.ProblemOf(err).Message
 	}
-	if v.May(store.ManageServer) {
+	if v.May(people.ManageServer) {
 		space, level := fr.Store.Gate.Disk()
 		n.Free, n.Low, n.Full = space.Free, level == gate.DiskLow, level == gate.DiskFull
 	}

@@ -8,11 +8,12 @@ import (
 	"journeyman/handlers"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // An elsewherePage offers to switch to the organization that has a record.
 type elsewherePage struct {
-	Organizations []store.Organization
+	Organizations []people.Organization
 	Next          string // the address of the page
 }
 
@@ -43,7 +44,7 @@ func (fr *Frame) orElsewhere(page Handle) Handle {
 			return cmp.Or(refused, err)
 		}
 		if named != "" {
-			list = slices.DeleteFunc(list, func(o store.Organization) bool { return o.ID != named })
+			list = slices.DeleteFunc(list, func(o people.Organization) bool { return o.ID != named })
 		}
 		switch {
 		case len(list) > 0:

@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // StreamEvents sends a page the kinds of records that have changed, so that the page can reload
@@ -20,7 +20,7 @@ func (fr *Frame) StreamEvents(w http.ResponseWriter, r *Request) error {
 
 // SameSession returns the user of a request with the present rights. It returns an error if the browser has
 // signed out meanwhile, or has another session.
-func (fr *Frame) SameSession(ctx context.Context, r *Request) (store.Identity, error) {
+func (fr *Frame) SameSession(ctx context.Context, r *Request) (people.Identity, error) {
 	again := &Request{Request: r.WithContext(ctx)}
 	err := fr.identify(again)
 	if err == nil && (again.Who.UserID != r.Who.UserID || again.Who.OrganizationID != r.Who.OrganizationID) {

@@ -13,8 +13,8 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard/show"
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // MaxForm is the largest form without files, in bytes.
@@ -99,7 +99,7 @@ func Button(act func(r *Request) (next string, err error)) Handle {
 }
 
 // Changing returns the handle of a button that changes the record whose id is the parameter of the address.
-func Changing(parameter string, change func(context.Context, store.Caller, string) error, next string) Handle {
+func Changing(parameter string, change func(context.Context, people.Caller, string) error, next string) Handle {
 	return Button(func(r *Request) (string, error) {
 		return next, change(r.Context(), r.Who.Caller, r.Params.ByName(parameter))
 	})
@@ -214,7 +214,7 @@ func (f field) Attribute(name, value string) field {
 // FormKey returns the idempotency key of a form. token identifies the form, and content is what the
 // user sent. The same form with the same content has the same key. A form without a token has no
 // key.
-func FormKey(c store.Caller, token, content string) db.IdempotencyKey {
+func FormKey(c people.Caller, token, content string) db.IdempotencyKey {
 	if token == "" {
 		return db.IdempotencyKey{}
 	}

@@ -28,6 +28,7 @@ import (
 	"journeyman/runner"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // A Config holds the dependencies and settings of a frame. Every field must be set.
@@ -132,7 +133,7 @@ func (fr *Frame) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // A Request is an HTTP request and the user who makes it.
 type Request struct {
 	*http.Request
-	Who       store.Identity // zero if nobody is signed in
+	Who       people.Identity // zero if nobody is signed in
 	SessionID string
 	Lang      *text.Language
 	basePath  string // of the frame
@@ -167,7 +168,7 @@ var errNoPage = db.Errorf(db.NotFound,
 	"this address is a page for people: the addresses of the API begin with /api/")
 
 // May registers a page for users who have the right.
-func (fr *Frame) May(right store.Right, method, pattern string, h Handle) {
+func (fr *Frame) May(right people.Right, method, pattern string, h Handle) {
 	fr.On(method, pattern, func(w http.ResponseWriter, r *Request) error {
 		if err := r.Who.Allow(right); err != nil {
 			return err

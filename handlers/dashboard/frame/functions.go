@@ -8,7 +8,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/view"
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // functions returns the functions that templates may call. They write texts in a language.
@@ -24,7 +24,7 @@ func (fr *Frame) functions(l *text.Language) template.FuncMap {
 		"version":   func() string { return fr.cfg.Version },
 		"asset":     fr.assets.address,
 		"time":      func(v any) template.HTML { return fr.showTime(l, v) },
-		"role":      func(role store.Role) string { return l.T(show.Role(role)) },
+		"role":      func(role people.Role) string { return l.T(show.Role(role)) },
 		"credits":   func(v float64) string { return show.Credits(l, v) },
 		"bytes":     func(n int64) string { return show.Bytes(l, n) },
 		"duration":  func(by time.Duration) string { return show.Duration(l, by) },
@@ -37,7 +37,7 @@ func (fr *Frame) functions(l *text.Language) template.FuncMap {
 		"base":      func() string { return fr.cfg.BaseURL },
 		"tokens":    show.Tokens,
 		"inc":       func(i int) int { return i + 1 },
-		"trigger":   func(from store.Trigger) string { return show.Trigger(l, from) },
+		"trigger":   func(from people.Trigger) string { return show.Trigger(l, from) },
 		"taskPath":  view.TaskPath,
 	}
 }

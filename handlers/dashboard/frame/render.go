@@ -19,6 +19,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/visible"
 )
 
@@ -28,13 +29,13 @@ type pageData struct {
 	Path          string // of the page: the navigation marks it
 	Language      string // the code of the page's language
 	Done          string // the message about the last form; "" for none
-	Who           store.Identity
-	Organizations []store.Organization // that the user may switch to; empty if there is one
-	Deciding      int64                // decisions and answers that the user can make
-	Model         ModelState           // of workers without their own model
-	Pinned        []store.Pin          // workers that the user has pinned
-	Busy          map[string]bool      // by id, the pinned workers that run a task
-	Since         string               // the position in the stream of changes at which the page was read
+	Who           people.Identity
+	Organizations []people.Organization // that the user may switch to; empty if there is one
+	Deciding      int64                 // decisions and answers that the user can make
+	Model         ModelState            // of workers without their own model
+	Pinned        []store.Pin           // workers that the user has pinned
+	Busy          map[string]bool       // by id, the pinned workers that run a task
+	Since         string                // the position in the stream of changes at which the page was read
 	Disk          diskNotice
 	Head          WorkerHead // of the page's worker; zero on other pages
 	Page          any
@@ -78,7 +79,7 @@ func (v pageData) SignedIn() bool { return v.Who.UserID != "" }
 func (v pageData) DecidingMore() bool { return v.Deciding >= store.MaxPendingDecisions }
 
 // May reports whether the user has the right.
-func (v pageData) May(right store.Right) bool { return v.Who.May(right) }
+func (v pageData) May(right people.Right) bool { return v.Who.May(right) }
 
 // Here reports whether the page belongs to an entry of the navigation.
 func (v pageData) Here(part string) bool {

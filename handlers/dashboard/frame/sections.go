@@ -2,12 +2,12 @@ package frame
 
 import (
 	"journeyman/handlers/dashboard/text"
-	"journeyman/store"
+	"journeyman/store/people"
 )
 
 // A section is a page of the settings.
 type section struct {
-	Right store.Right
+	Right people.Right
 	Path  string
 	Icon  string
 	Title text.Key
@@ -17,20 +17,20 @@ type section struct {
 // Sections returns all pages of the settings, in the order of their tabs.
 func Sections() []section {
 	return []section{
-		{store.SeeProviders, ModelsPath, "spark", "Models",
+		{people.SeeProviders, ModelsPath, "spark", "Models",
 			"This server stores keys encrypted. Workers use the default model unless they choose another one."},
-		{store.ManageKeys, "/settings/keys", "key", "API keys", "Programs call the API with a key."},
-		{store.ManageMembers, "/settings/members", "users", "Members",
+		{people.ManageKeys, "/settings/keys", "key", "API keys", "Programs call the API with a key."},
+		{people.ManageMembers, "/settings/members", "users", "Members",
 			"The members of the organization and their roles."},
-		{store.ManageOrganization, "/settings/organization", "home", "Organization",
+		{people.ManageOrganization, "/settings/organization", "home", "Organization",
 			"The name of the organization and its monthly credit cap."},
-		{store.ManageSecrets, "/settings/secrets", "lock", "Secrets",
+		{people.ManageSecrets, "/settings/secrets", "lock", "Secrets",
 			"Passwords and keys that tools send and models never see."},
-		{store.ManageAlerts, "/settings/alerts", "bell", "Alerts",
+		{people.ManageAlerts, "/settings/alerts", "bell", "Alerts",
 			"Channels that get alerts about failures and waiting tasks."},
-		{store.SeeAudit, "/settings/audit", "history", "Audit log",
+		{people.SeeAudit, "/settings/audit", "history", "Audit log",
 			"The list of all changes, with their time and actor."},
-		{store.ManageServer, "/settings/system", "model", "System", "The state of this server."},
+		{people.ManageServer, "/settings/system", "model", "System", "The state of this server."},
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"journeyman/handlers/dashboard/text"
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 )
 
 // Relative returns the distance of a time from now as text, or its date if it is more than a month
@@ -91,7 +91,7 @@ func ExactTime(l *text.Language, t time.Time) string {
 }
 
 // Trigger returns the origin of a task.
-func Trigger(l *text.Language, t store.Trigger) string {
+func Trigger(l *text.Language, t people.Trigger) string {
 	return cmp.Or(l.Label("trigger", string(t)), string(t))
 }
 
@@ -126,11 +126,11 @@ func Sentence(text string) string {
 }
 
 // Role returns the name of a role.
-func Role(role store.Role) text.Key {
+func Role(role people.Role) text.Key {
 	switch role {
-	case store.RoleOwner:
+	case people.RoleOwner:
 		return "Owner"
-	case store.RoleAdmin:
+	case people.RoleAdmin:
 		return "Admin"
 	}
 	return "Member"

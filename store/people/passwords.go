@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"context"
@@ -71,7 +71,7 @@ const hashWait = 10 * time.Second
 
 // hash calls do, which hashes a password, once fewer than the permitted number are being hashed. It
 // returns a Busy error after hashWait.
-func (s *peopleStore) hash(ctx context.Context, do func()) error {
+func (s *Store) hash(ctx context.Context, do func()) error {
 	late := time.NewTimer(hashWait)
 	defer late.Stop()
 	select {
@@ -88,7 +88,7 @@ func (s *peopleStore) hash(ctx context.Context, do func()) error {
 
 // newPassword checks and hashes a password that somebody has chosen. It takes too long
 // for a transaction.
-func (s *peopleStore) newPassword(ctx context.Context, password string) (hash string, err error) {
+func (s *Store) newPassword(ctx context.Context, password string) (hash string, err error) {
 	var f db.Fields
 	checkPassword(&f, password)
 	if err := f.Err(); err != nil {
@@ -100,13 +100,13 @@ func (s *peopleStore) newPassword(ctx context.Context, password string) (hash st
 
 // SetPassword sets the password of the user with that email address, for the owner of
 // the data folder. It ends the user's sessions and their links to choose a password.
-func (s *peopleStore) SetPassword(ctx context.Context, email, password string) error {
+func (s *Store) SetPassword(ctx context.Context, email, password string) error {
 	return s.setPasswordOf(ctx, email, password, func(db.Tx) error { return nil })
 }
 
 // SetFirstPassword is SetPassword where no user has a password. Otherwise it does nothing, and set is false.
 // Of several servers that start at once on an empty database, one sets the password.
-func (s *peopleStore) SetFirstPassword(ctx context.Context, email, password string) (set bool, err error) {
+func (s *Store) SetFirstPassword(ctx context.Context, email, password string) (set bool, err error) {
 	err = s.setPasswordOf(ctx, email, password, func(tx db.Tx) error {
 		return db.RefuseIf(ctx, tx, errNotFirst,
 			anyPassword)
@@ -118,7 +118,7 @@ func (s *peopleStore) SetFirstPassword(ctx context.Context, email, password stri
 }
 
 // setPasswordOf is SetPassword unless may returns an error.
-func (s *peopleStore) setPasswordOf(ctx context.Context, email, password string, may func(db.Tx) error) error {
+func (s *Store) setPasswordOf(ctx context.Context, email, password string, may func(db.Tx) error) error {
 	hash, err := s.newPassword(ctx, password)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func setPassword(tx db.Tx, userID, hash, kept string) error {
 // ChangePassword sets the password of the caller, who must know the old one. It ends
 // their other sessions and their links to choose a password. For a wrong old password it
 // returns an Invalid error.
-func (s *peopleStore) ChangePassword(ctx context.Context, c Identity, sessionID, old, password string) error {
+func (s *Store) ChangePassword(ctx context.Context, c Identity, sessionID, old, password string) error {
 	if _, err := s.CheckPassword(ctx, c.Email, old); err != nil {
 		if db.IsKind(err, db.Unauthorized) {
 			return db.Fields{{Path: "old", Message: "is not your password"}}.Err()
@@ -192,7 +192,7 @@ func (s *peopleStore) ChangePassword(ctx context.Context, c Identity, sessionID,
 // CheckPassword returns the user with that email address and password, as a Caller without an
 // organization. It returns the same Unauthorized error, after the same time, for unknown
 // users, users without a password and wrong passwords.
-func (s *peopleStore) CheckPassword(ctx context.Context, email, password string) (Caller, error) {
+func (s *Store) CheckPassword(ctx context.Context, email, password string) (Caller, error) {
 	c := Caller{Trigger: TriggerUI}
 	var hash sql.NullString
 	_, err := db.One(ctx, s.db, db.Into(&c.UserID, &hash), `SELECT id, password_hash FROM users WHERE email = ?`, email)
@@ -216,7 +216,7 @@ func (s *peopleStore) CheckPassword(ctx context.Context, email, password string)
 const anyPassword = `SELECT EXISTS (SELECT 1 FROM users WHERE password_hash IS NOT NULL)`
 
 // HasPasswords reports whether any user has a password to sign in with.
-func (s *peopleStore) HasPasswords(ctx context.Context) (bool, error) {
+func (s *Store) HasPasswords(ctx context.Context) (bool, error) {
 	return db.One(ctx, s.db, db.ScanBool, anyPassword)
 }
 
@@ -263,7 +263,7 @@ func passwordMatches(hash, password string, unknown uint32) bool {
 // A caller names the user by id, and may create a reset alone. CreatePasswordLink returns Forbidden
 // unless the caller manages the user in each of the user's organizations, because the link gives
 // access to all of them. An Operator names the user by email address.
-func (s *peopleStore) CreatePasswordLink(ctx context.Context, c Caller, kind LinkKind,
+func (s *Store) CreatePasswordLink(ctx context.Context, c Caller, kind LinkKind,
 	user string) (l Link, token string, err error) {
 	if !c.operator && kind != LinkReset {
 		return Link{}, "", db.Errorf(db.Forbidden, "only the command line creates this link")
@@ -288,7 +288,7 @@ func (s *peopleStore) CreatePasswordLink(ctx context.Context, c Caller, kind Lin
 		if c.operator {
 			return s.auditUser(ctx, tx, c, userID, "password.link", detail)
 		}
-		return s.audit(tx, c, "password.link", userID, detail)
+		return s.Audit(tx, c, "password.link", userID, detail)
 	})
 	return l, token, err
 }
@@ -331,7 +331,7 @@ func allowReset(ctx context.Context, tx db.Tx, c Caller, userID string) error {
 // ChoosePassword uses a reset or a welcome. It sets the password of the link's user,
 // ends their sessions and returns them as a Caller without an organization. A welcome
 // sets the name and the email address, too.
-func (s *peopleStore) ChoosePassword(ctx context.Context, kind LinkKind, token string, n NewUser,
+func (s *Store) ChoosePassword(ctx context.Context, kind LinkKind, token string, n NewUser,
 	remoteAddr string) (Caller, error) {
 	var f db.Fields
 	n.Email = strings.TrimSpace(n.Email)
@@ -365,7 +365,7 @@ func (s *peopleStore) ChoosePassword(ctx context.Context, kind LinkKind, token s
 			}
 		}
 		if kind == LinkWelcome {
-			s.forgetKnown(tx)
+			s.ForgetKnown(tx)
 			if _, err := tx.Exec(`UPDATE users SET name = ? WHERE id = ?`, n.Name, c.UserID); err != nil {
 				return err
 			}
@@ -382,13 +382,13 @@ func (s *peopleStore) ChoosePassword(ctx context.Context, kind LinkKind, token s
 
 // changeEmail sets the email address of the caller. The address of another user is
 // Invalid.
-func (s *peopleStore) changeEmail(ctx context.Context, tx db.Tx, c Caller, email string) error {
+func (s *Store) changeEmail(ctx context.Context, tx db.Tx, c Caller, email string) error {
 	err := db.RefuseIf(ctx, tx, db.Fields{{Path: "email", Message: "belongs to another user"}}.Err(),
 		`SELECT EXISTS (SELECT 1 FROM users WHERE email = ? AND id <> ?)`, email, c.UserID)
 	if err != nil {
 		return err
 	}
-	s.forgetKnown(tx)
+	s.ForgetKnown(tx)
 	_, err = tx.Exec(`UPDATE users SET email = ? WHERE id = ?`, email, c.UserID)
 	return err
 }

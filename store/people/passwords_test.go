@@ -1,4 +1,4 @@
-package store_test
+package people_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -18,8 +19,8 @@ func TestPassword(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})
-	who, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
-	storetest.Caller(t, s, "Acme", "bob@acme.test", store.RoleMember)
+	who, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
+	storetest.Caller(t, s, "Acme", "bob@acme.test", people.RoleMember)
 
 	is.NoErr(s.People.SetPassword(t.Context(), "Ann@Acme.Test", "old horse battery"))
 	is.NoErr(s.People.SetPassword(t.Context(), "ann@acme.test", "correct horse"))
@@ -30,16 +31,16 @@ func TestPassword(t *testing.T) {
 		"the one before":          {"ann@acme.test", "old horse battery"},
 		"another case":            {"ann@acme.test", "Correct horse"},
 		"nothing":                 {"ann@acme.test", ""},
-		"too long":                {"ann@acme.test", strings.Repeat("x", store.MaxPassword+1)},
+		"too long":                {"ann@acme.test", strings.Repeat("x", people.MaxPassword+1)},
 		"a user without password": {"bob@acme.test", ""},
 		"nobody":                  {"eve@acme.test", "correct horse"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			is.True(db.IsKind(errOf(s.People.CheckPassword(t.Context(), tt.email, tt.password)), db.Unauthorized))
+			is.True(db.IsKind(fails(s.People.CheckPassword(t.Context(), tt.email, tt.password)), db.Unauthorized))
 		})
 	}
-	for _, wrong := range []string{"", "1234567", "ééééééé", strings.Repeat("x", store.MaxPassword+1)} {
+	for _, wrong := range []string{"", "1234567", "ééééééé", strings.Repeat("x", people.MaxPassword+1)} {
 		is.True(db.IsKind(s.People.SetPassword(t.Context(), "ann@acme.test", wrong), db.Invalid))
 	}
 	is.True(db.IsKind(s.People.SetPassword(t.Context(), "eve@acme.test", "words of my own"), db.NotFound))
@@ -51,15 +52,15 @@ func TestHashingIsBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})
-	storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
 	is.NoErr(s.People.SetPassword(t.Context(), "ann@acme.test", "correct horse"))
-	free := s.FillHashing()
+	free := s.People.FillHashing()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	is.True(errors.Is(errOf(s.People.CheckPassword(ctx, "ann@acme.test", "correct horse")), context.DeadlineExceeded))
+	is.True(errors.Is(fails(s.People.CheckPassword(ctx, "ann@acme.test", "correct horse")), context.DeadlineExceeded))
 	checked := make(chan error)
 	go func() {
-		checked <- errOf(s.People.CheckPassword(t.Context(), "ann@acme.test", "correct horse"))
+		checked <- fails(s.People.CheckPassword(t.Context(), "ann@acme.test", "correct horse"))
 	}()
 	free()
 	is.NoErr(<-checked)
@@ -73,8 +74,8 @@ func TestPasswordCost(t *testing.T) {
 	is := is.New(t)
 	s, err := store.Open(t.Context(), t.TempDir(), storetest.Schema(t), store.Options{})
 	is.NoErr(err)
-	_, _, err = s.People.CreateKey(t.Context(), store.Operator(),
-		store.NewKey{Name: "test", Email: "ann@acme.test", Role: store.RoleOwner, OrganizationName: "Acme"})
+	_, _, err = s.People.CreateKey(t.Context(), people.Operator(),
+		people.NewKey{Name: "test", Email: "ann@acme.test", Role: people.RoleOwner, OrganizationName: "Acme"})
 	is.NoErr(err)
 	is.NoErr(s.People.SetPassword(t.Context(), "ann@acme.test", "correct horse"))
 	is.NoErr(s.Close())
@@ -85,7 +86,8 @@ func TestPasswordCost(t *testing.T) {
 
 func TestCommonPasswords(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	s := storetest.Open(t, store.Options{})
+	storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
 	for password, refused := range map[string]bool{
 		"12345678": true, "PASSWORD": true, "Qwertyuiop": true, "aaaaaaaaaaaa": true, "abababababab": true, "ßßßßßßßß": true,
 		"correct horse battery": false, "password\n12345678": false, "words of my own": false,
@@ -94,8 +96,11 @@ func TestCommonPasswords(t *testing.T) {
 	} {
 		t.Run(password, func(t *testing.T) {
 			is := is.New(t)
-			err := f.People.SetPassword(f.ctx(), "ann@acme.test", password)
+			err := s.People.SetPassword(t.Context(), "ann@acme.test", password)
 			is.Equal(db.IsKind(err, db.Invalid), refused)
 		})
 	}
 }
+
+// fails returns the error of a call that returns a value, too.
+func fails[T any](_ T, err error) error { return err }

@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"context"
@@ -15,7 +15,7 @@ const maxInvitations = 1000
 // CreateInvitation creates a link with which the holder of that email address joins the caller's
 // organization. It returns the link with its token, which is not stored. The link replaces an
 // earlier invitation of the address. It returns Forbidden for a role above the caller's.
-func (s *peopleStore) CreateInvitation(ctx context.Context, c Caller, email string,
+func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
 	role Role) (l Link, token string, err error) {
 	var f db.Fields
 	email = strings.TrimSpace(email)
@@ -39,7 +39,7 @@ func (s *peopleStore) CreateInvitation(ctx context.Context, c Caller, email stri
 		if err != nil {
 			return err
 		}
-		return s.audit(tx, c, "invitation.create", l.ID, map[string]any{"email": email, "role": role})
+		return s.Audit(tx, c, "invitation.create", l.ID, map[string]any{"email": email, "role": role})
 	})
 	return l, token, err
 }
@@ -74,7 +74,7 @@ func checkInvitation(ctx context.Context, tx db.Tx, c Caller, email string) erro
 
 // Invitations lists the open invitations of the caller's organization, newest first. It returns
 // Forbidden for a Member.
-func (s *peopleStore) Invitations(ctx context.Context, c Caller) ([]Link, error) {
+func (s *Store) Invitations(ctx context.Context, c Caller) ([]Link, error) {
 	if err := c.Allow(ManageMembers); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (s *peopleStore) Invitations(ctx context.Context, c Caller) ([]Link, error)
 }
 
 // RevokeInvitation deletes an open invitation of the caller's organization.
-func (s *peopleStore) RevokeInvitation(ctx context.Context, c Caller, id string) error {
+func (s *Store) RevokeInvitation(ctx context.Context, c Caller, id string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		l, err := db.One(ctx, tx, scanLink, selectLinks+`
 			WHERE l.id = ? AND l.organization_id = ? AND l.kind = 'invitation'`, id, c.OrganizationID)
@@ -97,7 +97,7 @@ func (s *peopleStore) RevokeInvitation(ctx context.Context, c Caller, id string)
 		if err := deleteLink(tx, l); err != nil {
 			return err
 		}
-		return s.audit(tx, c, "invitation.revoke", id, map[string]any{"email": l.Email, "role": l.Role})
+		return s.Audit(tx, c, "invitation.revoke", id, map[string]any{"email": l.Email, "role": l.Role})
 	})
 }
 
@@ -109,7 +109,7 @@ func (s *peopleStore) RevokeInvitation(ctx context.Context, c Caller, id string)
 // AcceptInvitation returns a Conflict if the user has a password already: they must sign in with
 // it. It returns Forbidden if the user has no password and is in another organization. Otherwise
 // the creator of the invitation could use the link and gain access to that organization.
-func (s *peopleStore) AcceptInvitation(ctx context.Context, c Caller, token string, n NewUser) (joined Caller, err error) {
+func (s *Store) AcceptInvitation(ctx context.Context, c Caller, token string, n NewUser) (joined Caller, err error) {
 	hash := ""
 	if c.UserID == "" {
 		if hash, err = s.checkNewUser(ctx, token, n); err != nil {
@@ -138,7 +138,7 @@ func (s *peopleStore) AcceptInvitation(ctx context.Context, c Caller, token stri
 
 // checkNewUser returns the hash of the password that the holder of an invitation has
 // chosen.
-func (s *peopleStore) checkNewUser(ctx context.Context, token string, n NewUser) (hash string, err error) {
+func (s *Store) checkNewUser(ctx context.Context, token string, n NewUser) (hash string, err error) {
 	var f db.Fields
 	db.CheckName(&f, "name", n.Name, db.MaxName)
 	checkPassword(&f, n.Password)
@@ -153,7 +153,7 @@ func (s *peopleStore) checkNewUser(ctx context.Context, token string, n NewUser)
 
 // createInvited returns the id of the invited user. It creates the user if needed, and
 // sets their name and password.
-func (s *peopleStore) createInvited(ctx context.Context, tx db.Tx, l Link, name, hash string) (userID string, err error) {
+func (s *Store) createInvited(ctx context.Context, tx db.Tx, l Link, name, hash string) (userID string, err error) {
 	if l.HasPassword {
 		return "", db.Errorf(db.Conflict, "you have a password already: sign in with it to join")
 	}
@@ -168,7 +168,7 @@ func (s *peopleStore) createInvited(ctx context.Context, tx db.Tx, l Link, name,
 	if err != nil {
 		return "", err
 	}
-	s.forgetKnown(tx)
+	s.ForgetKnown(tx)
 	if _, err := tx.Exec(`UPDATE users SET name = ? WHERE id = ?`, strings.TrimSpace(name), userID); err != nil {
 		return "", err
 	}
@@ -177,19 +177,19 @@ func (s *peopleStore) createInvited(ctx context.Context, tx db.Tx, l Link, name,
 
 // join makes the invited user a member. A user who has become one meanwhile keeps
 // their role.
-func (s *peopleStore) join(ctx context.Context, tx db.Tx, l Link, remoteAddr string) (c Caller, err error) {
+func (s *Store) join(ctx context.Context, tx db.Tx, l Link, remoteAddr string) (c Caller, err error) {
 	if err := deleteLink(tx, l); err != nil {
 		return c, err
 	}
 	if err := s.insertMembership(tx, l.OrganizationID, Member{UserID: l.UserID, Role: l.Role}); err != nil {
 		return c, err
 	}
-	role, err := readRole(ctx, tx, l.OrganizationID, l.UserID)
+	role, err := ReadRole(ctx, tx, l.OrganizationID, l.UserID)
 	if err != nil {
 		return c, err
 	}
 	c = Caller{OrganizationID: l.OrganizationID, UserID: l.UserID, Role: role, Trigger: TriggerUI,
 		RemoteAddr: remoteAddr}
-	return c, s.audit(tx, c, "invitation.accept", l.UserID,
+	return c, s.Audit(tx, c, "invitation.accept", l.UserID,
 		map[string]any{"email": l.Email, "role": role, "invitation": l.ID})
 }

@@ -1,6 +1,12 @@
-package store
+// Package people keeps who may use the server: organizations, their members, keys, sessions, invitations, passwords,
+// sign-ins of programs (OAuth), and the audit log of what they did. It decides what a role permits.
+//
+// It stands on db, gate and seal. It knows no worker, task or mail by its Go type. What must happen there when a
+// membership ends or a cap changes are functions given to New.
+package people
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync/atomic"
@@ -10,9 +16,9 @@ import (
 	"journeyman/store/seal"
 )
 
-// A peopleStore keeps the organizations, their members, and the ways in which these sign in. Its methods are safe for
+// A Store keeps the organizations, their members, and the ways in which these sign in. Its methods are safe for
 // concurrent use.
-type peopleStore struct {
+type Store struct {
 	db   *db.DB
 	gate *gate.Gate
 	seal *seal.Key
@@ -28,13 +34,13 @@ type peopleStore struct {
 	firstID atomic.Pointer[string] // of the first organization: see isFirst
 }
 
-// A peopleConfig is what a peopleStore stands on. All fields are needed.
-type peopleConfig struct {
+// A Config is what a peopleStore stands on. All fields but PasswordMemory are needed.
+type Config struct {
 	DB   *db.DB
 	Gate *gate.Gate
 	Seal *seal.Key
 
-	PasswordMemory uint32 // KiB that the hash of a password takes
+	PasswordMemory uint32 // KiB that the hash of a password takes; 0 means the amount that protects passwords
 
 	// OnCap is called in a transaction that has changed the monthly cap of an organization.
 	OnCap func(ctx context.Context, tx db.Tx, change CapChange) error
@@ -50,7 +56,8 @@ type CapChange struct {
 	Before, Cap        *float64 // credits; nil for none
 }
 
-func newPeopleStore(c peopleConfig) *peopleStore {
-	return &peopleStore{db: c.DB, gate: c.Gate, seal: c.Seal, onCap: c.OnCap, onLeave: c.OnLeave,
-		hashMemory: c.PasswordMemory, hashing: make(chan struct{}, runtime.GOMAXPROCS(0))}
+// New returns the room of an open database.
+func New(c Config) *Store {
+	return &Store{db: c.DB, gate: c.Gate, seal: c.Seal, onCap: c.OnCap, onLeave: c.OnLeave,
+		hashMemory: cmp.Or(c.PasswordMemory, argonMemory), hashing: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }

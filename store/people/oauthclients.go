@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"context"
@@ -33,7 +33,7 @@ type OAuthClient struct {
 // RegisterOAuthClient stores a program that wants to ask people for access. Anybody may
 // register one, so a registration alone permits nothing. It returns Limited if
 // maxOAuthClients are registered and none of them may be deleted.
-func (s *peopleStore) RegisterOAuthClient(ctx context.Context, name string, redirectURIs []string) (OAuthClient, error) {
+func (s *Store) RegisterOAuthClient(ctx context.Context, name string, redirectURIs []string) (OAuthClient, error) {
 	var f db.Fields
 	db.CheckName(&f, "client_name", name, db.MaxName)
 	f.Check(len(redirectURIs) >= 1 && len(redirectURIs) <= maxRedirectURIs, "redirect_uris",
@@ -80,7 +80,7 @@ const deleteClients = `DELETE FROM oauth_clients WHERE id IN (SELECT c.id FROM o
 	ORDER BY c.last_used_at LIMIT ?)`
 
 // OAuthClient returns a registered program. It returns NotFound for an unknown or pruned program.
-func (s *peopleStore) OAuthClient(ctx context.Context, id string) (OAuthClient, error) {
+func (s *Store) OAuthClient(ctx context.Context, id string) (OAuthClient, error) {
 	return readOAuthClient(ctx, s.db, id)
 }
 
@@ -99,7 +99,7 @@ func readOAuthClient(ctx context.Context, q db.Querier, id string) (OAuthClient,
 // PruneOAuth deletes up to limit grants whose code was never used, and then up to limit clients
 // without a grant. It returns the larger of the two counts. A count below limit means that nothing
 // is left to prune.
-func (s *peopleStore) PruneOAuth(ctx context.Context, limit int) (int64, error) {
+func (s *Store) PruneOAuth(ctx context.Context, limit int) (int64, error) {
 	// Grants go first: a client can be deleted only after its last grant. A grant with a key
 	// stays, because usage and the audit log name the key.
 	grants, err := s.db.Exec(ctx, `DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants g

@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"context"
@@ -55,11 +55,11 @@ func scanLink(row db.Scanner) (l Link, err error) {
 
 // Link returns the link with a token. A link that was used or withdrawn, has expired,
 // is of another kind or never existed is NotFound.
-func (s *peopleStore) Link(ctx context.Context, kind LinkKind, token string) (Link, error) {
+func (s *Store) Link(ctx context.Context, kind LinkKind, token string) (Link, error) {
 	return s.link(ctx, s.db, kind, token)
 }
 
-func (s *peopleStore) link(ctx context.Context, q db.Querier, kind LinkKind, token string) (Link, error) {
+func (s *Store) link(ctx context.Context, q db.Querier, kind LinkKind, token string) (Link, error) {
 	l, err := db.One(ctx, q, scanLink, selectLinks+`WHERE l.hash = ? AND l.kind = ? AND l.expires_at > ?`,
 		db.HashToken(token), kind, s.db.Millis())
 	return l, db.NoRow(err, db.Errorf(db.NotFound,
@@ -68,7 +68,7 @@ func (s *peopleStore) link(ctx context.Context, q db.Querier, kind LinkKind, tok
 
 // insertLink stores a link that the caller creates and that works for lifetime. It
 // returns the link with its token, which is not stored. Empty fields become NULL.
-func (s *peopleStore) insertLink(ctx context.Context, tx db.Tx, c Caller, l Link,
+func (s *Store) insertLink(ctx context.Context, tx db.Tx, c Caller, l Link,
 	lifetime time.Duration) (Link, string, error) {
 	// Only a hash of the token is stored, so that nobody can use a link that they read in a
 	// copy of the database.
@@ -105,7 +105,7 @@ func endLinksBy(tx db.Tx, organizationID, userID string) error {
 }
 
 // PruneLinks deletes up to limit expired links, and returns their number.
-func (s *peopleStore) PruneLinks(ctx context.Context, limit int) (int64, error) {
+func (s *Store) PruneLinks(ctx context.Context, limit int) (int64, error) {
 	return s.db.Exec(ctx, `DELETE FROM links WHERE id IN
 		(SELECT id FROM links WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, s.db.Millis(), limit)
 }

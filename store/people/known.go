@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"sync"
@@ -8,7 +8,7 @@ import (
 )
 
 // A callerCache holds data about callers and organizations that the store has read, so that no
-// request reads it again. A write that changes such data clears the cache: see Store.forgetKnown.
+// request reads it again. A write that changes such data clears the cache: see Store.ForgetKnown.
 type callerCache struct {
 	ended      atomic.Int64 // writes that changed the rows
 	underWay   atomic.Int64 // writes that change the rows now
@@ -57,12 +57,12 @@ const (
 	knownFor = 10_000
 )
 
-// forgetKnown makes all callers read their identities and caps again. A write calls it before it
-// changes a column that authenticate or knownCap reads.
-func (s *peopleStore) forgetKnown(tx db.Tx) { s.known.begin(tx) }
+// ForgetKnown makes all callers read their identities and caps again. A write calls it before it
+// changes a column that authenticate or KnownCap reads.
+func (s *Store) ForgetKnown(tx db.Tx) { s.known.begin(tx) }
 
-// forget makes all callers read their identities and caps again, because another node may have changed them.
-func (s *peopleStore) forget() { s.known.ended.Add(1) }
+// Forget makes all callers read their identities and caps again, because another node may have changed them.
+func (s *Store) Forget() { s.known.ended.Add(1) }
 
 // A memo holds values by the keys of their rows.
 type memo[V any] struct {

@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func scanSession(row db.Scanner) (v Session, err error) {
 
 // CreateSession signs the caller in, in the organization that they looked at last. It returns the
 // session's token, which is not stored. It returns Forbidden for a user who is in no organization.
-func (s *peopleStore) CreateSession(ctx context.Context, c Caller, userAgent string) (token string, err error) {
+func (s *Store) CreateSession(ctx context.Context, c Caller, userAgent string) (token string, err error) {
 	token = db.NewToken("jms_")
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if c.OrganizationID, err = lastOrganization(ctx, tx, c.UserID); err != nil {
@@ -61,7 +61,7 @@ func (s *peopleStore) CreateSession(ctx context.Context, c Caller, userAgent str
 			now, now, now+SessionIdle.Milliseconds()); err != nil {
 			return err
 		}
-		return s.audit(tx, c, "session.create", id, map[string]any{})
+		return s.Audit(tx, c, "session.create", id, map[string]any{})
 	})
 	return token, err
 }
@@ -91,7 +91,7 @@ const selectSession = `
 // SessionIdentity returns the identity and the id of the session with that token. It returns the
 // same Unauthorized error for unknown and ended sessions, and for users who have left the
 // organization.
-func (s *peopleStore) SessionIdentity(ctx context.Context, token string) (id Identity, sessionID string, err error) {
+func (s *Store) SessionIdentity(ctx context.Context, token string) (id Identity, sessionID string, err error) {
 	now := s.db.Millis()
 	id.Trigger = TriggerUI
 	var created, used int64
@@ -101,7 +101,7 @@ func (s *peopleStore) SessionIdentity(ctx context.Context, token string) (id Ide
 	if err != nil {
 		return Identity{}, "", db.NoRow(err, db.Errorf(db.Unauthorized, "nobody is signed in here"))
 	}
-	if id.first, err = s.isFirst(ctx, s.db, id.OrganizationID); err != nil {
+	if id.first, err = s.IsFirst(ctx, s.db, id.OrganizationID); err != nil {
 		return Identity{}, "", err
 	}
 	// Use prolongs a session, but never beyond its whole lifetime.
@@ -115,37 +115,37 @@ func (s *peopleStore) SessionIdentity(ctx context.Context, token string) (id Ide
 }
 
 // Sessions lists the caller's sessions that have not ended, newest first.
-func (s *peopleStore) Sessions(ctx context.Context, c Caller) ([]Session, error) {
+func (s *Store) Sessions(ctx context.Context, c Caller) ([]Session, error) {
 	return db.All(ctx, s.db, scanSession, `SELECT `+sessionColumns+` FROM sessions WHERE user_id = ? AND expires_at > ?
 		ORDER BY id DESC`, c.UserID, s.db.Millis())
 }
 
 // EndSession signs the caller out of the session with that id. It does nothing if the
 // session has ended.
-func (s *peopleStore) EndSession(ctx context.Context, c Caller, id string) error {
+func (s *Store) EndSession(ctx context.Context, c Caller, id string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		n, err := tx.Exec(`DELETE FROM sessions WHERE id = ? AND user_id = ?`, id, c.UserID)
 		if err != nil || n == 0 {
 			return err
 		}
-		return s.audit(tx, c, "session.end", id, map[string]any{})
+		return s.Audit(tx, c, "session.end", id, map[string]any{})
 	})
 }
 
 // EndOtherSessions signs the caller out of all sessions but the one with that id.
-func (s *peopleStore) EndOtherSessions(ctx context.Context, c Caller, id string) error {
+func (s *Store) EndOtherSessions(ctx context.Context, c Caller, id string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		n, err := tx.Exec(`DELETE FROM sessions WHERE user_id = ? AND id <> ?`, c.UserID, id)
 		if err != nil || n == 0 {
 			return err
 		}
-		return s.audit(tx, c, "session.end", c.UserID, map[string]any{"sessions": n})
+		return s.Audit(tx, c, "session.end", c.UserID, map[string]any{"sessions": n})
 	})
 }
 
 // SwitchOrganization changes the organization that a session of the caller shows. It returns
 // Forbidden if the caller is not a member there.
-func (s *peopleStore) SwitchOrganization(ctx context.Context, c Caller, sessionID, organizationID string) error {
+func (s *Store) SwitchOrganization(ctx context.Context, c Caller, sessionID, organizationID string) error {
 	n, err := s.db.Exec(ctx, `UPDATE sessions SET organization_id = ?1 WHERE id = ?2 AND user_id = ?3
 		AND EXISTS (SELECT 1 FROM memberships WHERE organization_id = ?1 AND user_id = ?3)`,
 		organizationID, sessionID, c.UserID)
@@ -156,7 +156,7 @@ func (s *peopleStore) SwitchOrganization(ctx context.Context, c Caller, sessionI
 }
 
 // PruneSessions deletes up to limit sessions that have ended, and returns how many.
-func (s *peopleStore) PruneSessions(ctx context.Context, limit int) (int64, error) {
+func (s *Store) PruneSessions(ctx context.Context, limit int) (int64, error) {
 	return s.db.Exec(ctx, `DELETE FROM sessions WHERE id IN
 		(SELECT id FROM sessions WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, s.db.Millis(), limit)
 }

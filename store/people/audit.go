@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"journeyman/store/db"
 )
 
-// audit adds an entry to the audit log, in the transaction that makes the change. detail
+// Audit adds an entry to the Audit log, in the transaction that makes the change. detail
 // holds no secrets.
-func (s *peopleStore) audit(tx db.Tx, c Caller, action, subject string, detail map[string]any) error {
+func (s *Store) Audit(tx db.Tx, c Caller, action, subject string, detail map[string]any) error {
 	text, err := json.Marshal(detail)
 	if err != nil {
 		return fmt.Errorf("audit %s: %w", action, err)
@@ -26,13 +26,13 @@ func (s *peopleStore) audit(tx db.Tx, c Caller, action, subject string, detail m
 
 // auditUser is audit for a change of the user in all organizations. Each organization of the user
 // gets the entry.
-func (s *peopleStore) auditUser(ctx context.Context, tx db.Tx, c Caller, userID, action string, detail map[string]any) error {
+func (s *Store) auditUser(ctx context.Context, tx db.Tx, c Caller, userID, action string, detail map[string]any) error {
 	organizations, err := db.All(ctx, tx, db.ScanString, `SELECT organization_id FROM memberships WHERE user_id = ?`,
 		userID)
 	for _, id := range organizations {
 		c.OrganizationID = id
 		if err == nil {
-			err = s.audit(tx, c, action, userID, detail)
+			err = s.Audit(tx, c, action, userID, detail)
 		}
 	}
 	return err
@@ -80,7 +80,7 @@ type AuditQuery struct {
 
 // AuditLog lists the changes in the caller's organization, newest first, and the cursor of the next
 // page, or "" after the last. It returns Forbidden for a Member.
-func (s *peopleStore) AuditLog(ctx context.Context, c Caller, q AuditQuery) ([]AuditEntry, string, error) {
+func (s *Store) AuditLog(ctx context.Context, c Caller, q AuditQuery) ([]AuditEntry, string, error) {
 	if err := c.Allow(SeeAudit); err != nil {
 		return nil, "", err
 	}

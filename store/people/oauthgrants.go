@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"cmp"
@@ -85,11 +85,11 @@ var errGrant = oauthError("invalid_grant", "the code or the token is unknown, ex
 
 // Consent lets a client act for the caller, and returns the code by which the client gets
 // its tokens.
-func (s *peopleStore) Consent(ctx context.Context, c Caller, consent Consent) (code string, err error) {
+func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code string, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		// The role is read here, because the person may have been removed while the page
 		// was open.
-		if role, err := readRole(ctx, tx, c.OrganizationID, c.UserID); err != nil || role == "" {
+		if role, err := ReadRole(ctx, tx, c.OrganizationID, c.UserID); err != nil || role == "" {
 			return cmp.Or[error](err, db.Errorf(db.Forbidden, "you are not in this organization"))
 		}
 		client, err := readOAuthClient(ctx, tx, consent.ClientID)
@@ -134,14 +134,14 @@ func (s *peopleStore) Consent(ctx context.Context, c Caller, consent Consent) (c
 		if u, err := url.Parse(consent.RedirectURI); err == nil {
 			host = u.Scheme + "://" + u.Host
 		}
-		return s.audit(tx, c, "oauth.grant", id, map[string]any{"name": client.Name, "redirect": host})
+		return s.Audit(tx, c, "oauth.grant", id, map[string]any{"name": client.Name, "redirect": host})
 	})
 	return code, err
 }
 
 // grantToken returns a new secret of a grant. The secret holds the grant's id and a
 // signature. So the server recognizes a secret that it issued, even after its hash is gone.
-func (s *peopleStore) grantToken(prefix, grantID string) (string, error) {
+func (s *Store) grantToken(prefix, grantID string) (string, error) {
 	body := strings.TrimPrefix(grantID, "ogr_") + "." + db.NewToken("")
 	mac, err := s.seal.Sign(prefix, body)
 	return prefix + body + "." + base64.RawURLEncoding.EncodeToString(mac), err
@@ -149,7 +149,7 @@ func (s *peopleStore) grantToken(prefix, grantID string) (string, error) {
 
 // grantOf returns the id of the grant that a secret names. It returns "" if this server did
 // not issue the secret.
-func (s *peopleStore) grantOf(prefix, token string) (string, error) {
+func (s *Store) grantOf(prefix, token string) (string, error) {
 	rest, _ := strings.CutPrefix(token, prefix)
 	at := strings.LastIndexByte(rest, '.')
 	if len(token) > 500 || len(rest) == len(token) || at < 0 {
@@ -179,7 +179,7 @@ type OAuthExchange struct {
 
 // ExchangeCode returns the tokens for a code, once. If a code is sent again, or by another client,
 // it was probably stolen. ExchangeCode then ends the grant (RFC 6749, section 4.1.2).
-func (s *peopleStore) ExchangeCode(ctx context.Context, x OAuthExchange, addr string) (OAuthTokens, error) {
+func (s *Store) ExchangeCode(ctx context.Context, x OAuthExchange, addr string) (OAuthTokens, error) {
 	return s.exchange(ctx, codePrefix, x.Code, addr, func(g OAuthGrant) bool {
 		sum := sha256.Sum256([]byte(x.Verifier))
 		challenge := base64.RawURLEncoding.EncodeToString(sum[:])
@@ -192,7 +192,7 @@ func (s *peopleStore) ExchangeCode(ctx context.Context, x OAuthExchange, addr st
 // RefreshTokens returns new tokens for a refresh token, which then stops working. If the old
 // token is sent again, two parties hold it, and one of them has stolen it. The server cannot
 // tell which one, so RefreshTokens ends the grant (RFC 9700, section 4.14.2).
-func (s *peopleStore) RefreshTokens(ctx context.Context, clientID, refresh, addr string) (OAuthTokens, error) {
+func (s *Store) RefreshTokens(ctx context.Context, clientID, refresh, addr string) (OAuthTokens, error) {
 	return s.exchange(ctx, refreshPrefix, refresh, addr, func(g OAuthGrant) bool {
 		return subtle.ConstantTimeCompare(g.refreshHash, db.HashToken(refresh)) == 1 && g.clientID == clientID
 	})
@@ -200,7 +200,7 @@ func (s *peopleStore) RefreshTokens(ctx context.Context, clientID, refresh, addr
 
 // exchange returns new tokens for the grant that a secret names. It ends the grant if fits
 // reports false.
-func (s *peopleStore) exchange(ctx context.Context, prefix, secret, addr string, fits func(OAuthGrant) bool) (
+func (s *Store) exchange(ctx context.Context, prefix, secret, addr string, fits func(OAuthGrant) bool) (
 	t OAuthTokens, err error) {
 	id, err := s.grantOf(prefix, secret)
 	if err != nil || id == "" {
@@ -214,7 +214,7 @@ func (s *peopleStore) exchange(ctx context.Context, prefix, secret, addr string,
 			return db.NoRow(err, errGrant)
 		}
 		// A removed member must not keep access through a program.
-		role, err := readRole(ctx, tx, g.organizationID, g.userID)
+		role, err := ReadRole(ctx, tx, g.organizationID, g.userID)
 		switch {
 		case err != nil:
 			return err
@@ -238,7 +238,7 @@ func (s *peopleStore) exchange(ctx context.Context, prefix, secret, addr string,
 
 // issue creates new tokens for a grant. All access tokens of a grant are one API key, whose
 // secret changes. So usage and the audit log name the same key each time.
-func (s *peopleStore) issue(tx db.Tx, g OAuthGrant) (t OAuthTokens, err error) {
+func (s *Store) issue(tx db.Tx, g OAuthGrant) (t OAuthTokens, err error) {
 	t = OAuthTokens{Access: db.NewToken(accessPrefix), Expires: OAuthTokenLifetime}
 	if t.Refresh, err = s.grantToken(refreshPrefix, g.ID); err != nil {
 		return t, err
@@ -251,7 +251,7 @@ func (s *peopleStore) issue(tx db.Tx, g OAuthGrant) (t OAuthTokens, err error) {
 		return t, err
 	}
 	expires := s.db.Now().Add(OAuthTokenLifetime).UnixMilli()
-	s.forgetKnown(tx)
+	s.ForgetKnown(tx)
 	n, err := tx.Exec(`UPDATE api_keys SET hash = ?, prefix = ?, expires_at = ? WHERE oauth_grant_id = ?`,
 		db.HashToken(t.Access), t.Access[:12], expires, g.ID)
 	if err != nil || n > 0 {
@@ -266,23 +266,23 @@ func (s *peopleStore) issue(tx db.Tx, g OAuthGrant) (t OAuthTokens, err error) {
 
 // endGrant revokes a grant and its access token. A grant that is revoked already stays as
 // it is, and the audit log gets no second entry.
-func (s *peopleStore) endGrant(tx db.Tx, c Caller, g OAuthGrant, why string) error {
+func (s *Store) endGrant(tx db.Tx, c Caller, g OAuthGrant, why string) error {
 	n, err := tx.Exec(`UPDATE oauth_grants SET revoked_at = ?, code_hash = NULL, refresh_hash = NULL
 		WHERE id = ? AND revoked_at IS NULL`, s.db.Millis(), g.ID)
 	if err != nil || n == 0 {
 		return err
 	}
-	s.forgetKnown(tx)
+	s.ForgetKnown(tx)
 	if _, err := tx.Exec(`UPDATE api_keys SET revoked_at = ? WHERE oauth_grant_id = ? AND revoked_at IS NULL`,
 		s.db.Millis(), g.ID); err != nil {
 		return err
 	}
-	return s.audit(tx, c, "oauth.revoke", g.ID, map[string]any{"name": g.ClientName, "why": why})
+	return s.Audit(tx, c, "oauth.revoke", g.ID, map[string]any{"name": g.ClientName, "why": why})
 }
 
 // RevokeToken ends the grant of an access or refresh token of the client. It does nothing for
 // an unknown token (RFC 7009, section 2.2).
-func (s *peopleStore) RevokeToken(ctx context.Context, clientID, token, addr string) error {
+func (s *Store) RevokeToken(ctx context.Context, clientID, token, addr string) error {
 	id, err := s.grantOf(refreshPrefix, token)
 	if err != nil {
 		return err
@@ -302,7 +302,7 @@ func (s *peopleStore) RevokeToken(ctx context.Context, clientID, token, addr str
 
 // OAuthGrants lists the programs that act for the caller in this organization, newest
 // first.
-func (s *peopleStore) OAuthGrants(ctx context.Context, c Caller) ([]OAuthGrant, error) {
+func (s *Store) OAuthGrants(ctx context.Context, c Caller) ([]OAuthGrant, error) {
 	grants, err := db.All(ctx, s.db, scanGrant, selectGrant+`WHERE g.user_id = ? AND g.organization_id = ?
 		AND g.revoked_at IS NULL AND g.refresh_hash IS NOT NULL AND g.expires_at > ? LIMIT ?`,
 		c.UserID, c.OrganizationID, s.db.Millis(), maxOAuthGrants)
@@ -313,7 +313,7 @@ func (s *peopleStore) OAuthGrants(ctx context.Context, c Caller) ([]OAuthGrant, 
 
 // RevokeOAuthGrant ends a grant of the caller. Any other grant is NotFound: RevokeKey ends
 // the grants of other people.
-func (s *peopleStore) RevokeOAuthGrant(ctx context.Context, c Caller, id string) error {
+func (s *Store) RevokeOAuthGrant(ctx context.Context, c Caller, id string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		g, err := db.One(ctx, tx, scanGrant, selectGrant+`WHERE g.id = ? AND g.user_id = ? AND g.organization_id = ?`,
 			id, c.UserID, c.OrganizationID)

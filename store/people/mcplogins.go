@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"context"
@@ -14,7 +14,7 @@ const maxMCPLogin = 64 << 10
 
 // MCPLogin returns the credentials of this server at an MCP server, or nil if nobody has
 // signed in.
-func (s *peopleStore) MCPLogin(ctx context.Context, server string) ([]byte, error) {
+func (s *Store) MCPLogin(ctx context.Context, server string) ([]byte, error) {
 	sealed, err := db.One(ctx, s.db, func(row db.Scanner) (b []byte, err error) { return b, row.Scan(&b) },
 		`SELECT sealed FROM mcp_logins WHERE server = ?`, server)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -28,7 +28,7 @@ func (s *peopleStore) MCPLogin(ctx context.Context, server string) ([]byte, erro
 
 // SetMCPLogin stores the credentials of this server at an MCP server, sealed. An empty login
 // deletes them. It also works in maintenance, because a renewal may have revoked the older tokens.
-func (s *peopleStore) SetMCPLogin(ctx context.Context, server string, login []byte) error {
+func (s *Store) SetMCPLogin(ctx context.Context, server string, login []byte) error {
 	ctx = gate.DuringMaintenance(ctx)
 	if len(login) == 0 {
 		_, err := s.db.Exec(ctx, `DELETE FROM mcp_logins WHERE server = ?`, server)
@@ -50,12 +50,12 @@ func (s *peopleStore) SetMCPLogin(ctx context.Context, server string, login []by
 // AuditMCPLogin records that the caller has signed this server in to an MCP server, or out of it.
 // SetMCPLogin cannot do so, because it also stores tokens that the server renews by itself. It also
 // works in maintenance, as SetMCPLogin does, so that every sign-in has its entry.
-func (s *peopleStore) AuditMCPLogin(ctx context.Context, c Caller, server string, in bool) error {
+func (s *Store) AuditMCPLogin(ctx context.Context, c Caller, server string, in bool) error {
 	action := "mcp.signOut"
 	if in {
 		action = "mcp.signIn"
 	}
 	return s.db.Write(gate.DuringMaintenance(ctx), func(tx db.Tx) error {
-		return s.audit(tx, c, action, server, map[string]any{"name": server})
+		return s.Audit(tx, c, action, server, map[string]any{"name": server})
 	})
 }

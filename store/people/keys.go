@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"cmp"
@@ -60,17 +60,17 @@ const selectIdentity = `
 // Authenticate returns the identity for which an API key acts. It returns Unauthorized for
 // unknown, revoked and expired keys, and for access tokens of OAuth. A person who consents
 // lets a program run workers, but does not open the rest of the API to it.
-func (s *peopleStore) Authenticate(ctx context.Context, secret string) (Identity, error) {
+func (s *Store) Authenticate(ctx context.Context, secret string) (Identity, error) {
 	return s.authenticate(ctx, secret, false)
 }
 
 // AuthenticateMCP is Authenticate for the MCP endpoint. It also accepts access tokens of
 // OAuth.
-func (s *peopleStore) AuthenticateMCP(ctx context.Context, secret string) (Identity, error) {
+func (s *Store) AuthenticateMCP(ctx context.Context, secret string) (Identity, error) {
 	return s.authenticate(ctx, secret, true)
 }
 
-func (s *peopleStore) authenticate(ctx context.Context, secret string, mcp bool) (Identity, error) {
+func (s *Store) authenticate(ctx context.Context, secret string, mcp bool) (Identity, error) {
 	now, hash := s.db.Millis(), db.HashToken(secret)
 	id, ok := s.known.identities.get(hash, s.known.moment(), now)
 	if !ok || id.expires != nil && *id.expires <= now {
@@ -90,7 +90,7 @@ func (s *peopleStore) authenticate(ctx context.Context, secret string, mcp bool)
 
 // readIdentity reads the identity of a key that is valid now, and remembers it unless the key is an
 // access token.
-func (s *peopleStore) readIdentity(ctx context.Context, hash []byte, now int64, mcp bool) (id knownIdentity, err error) {
+func (s *Store) readIdentity(ctx context.Context, hash []byte, now int64, mcp bool) (id knownIdentity, err error) {
 	moment := s.known.moment()
 	id.Trigger = TriggerAPI
 	var token bool
@@ -103,7 +103,7 @@ func (s *peopleStore) readIdentity(ctx context.Context, hash []byte, now int64, 
 		// The token is genuine, so the error may say what it is for.
 		return id, db.Errorf(db.Unauthorized, "the access token is for the MCP endpoint alone: use an API key here")
 	}
-	if id.first, err = s.isFirst(ctx, s.db, id.OrganizationID); err != nil {
+	if id.first, err = s.IsFirst(ctx, s.db, id.OrganizationID); err != nil {
 		return id, err
 	}
 	if !token {
@@ -115,7 +115,7 @@ func (s *peopleStore) readIdentity(ctx context.Context, hash []byte, now int64, 
 // noteUse calls note in a later write, at most once a minute, to store the minute in which a key or
 // session is in use; its first minute begins when it was created. used is the stored time of the last
 // use. No request waits for this write, so a crash may lose it.
-func (s *peopleStore) noteUse(id string, used, now int64, note func(tx db.Tx, minute int64) error) {
+func (s *Store) noteUse(id string, used, now int64, note func(tx db.Tx, minute int64) error) {
 	const minute = 60_000
 	if s.gate.Writable() != nil || now-used < minute || !s.lastUse.first(id, now/minute) {
 		return
@@ -149,13 +149,13 @@ func (n NewKey) check() error {
 // CreateKey creates an API key and returns it with its secret, which is not stored. The key acts
 // for the caller, or for the user whom an Operator names in n. It returns Forbidden for a Member.
 // If an Operator gives the secret of an existing key, that key stays as it is.
-func (s *peopleStore) CreateKey(ctx context.Context, c Caller, n NewKey) (k Key, secret string, err error) {
+func (s *Store) CreateKey(ctx context.Context, c Caller, n NewKey) (k Key, secret string, err error) {
 	return s.createKey(ctx, c, n, func(db.Tx) error { return nil })
 }
 
 // CreateFirstKey is CreateKey for an Operator where no key exists. Otherwise it returns an empty secret. Of
 // several servers that start at once on an empty database, one creates the key.
-func (s *peopleStore) CreateFirstKey(ctx context.Context, n NewKey) (secret string, err error) {
+func (s *Store) CreateFirstKey(ctx context.Context, n NewKey) (secret string, err error) {
 	_, secret, err = s.createKey(ctx, Operator(), n, func(tx db.Tx) error {
 		return db.RefuseIf(ctx, tx, errNotFirst,
 			anyKey)
@@ -170,7 +170,7 @@ func (s *peopleStore) CreateFirstKey(ctx context.Context, n NewKey) (secret stri
 var errNotFirst = errors.New("it is not the first one")
 
 // createKey is CreateKey unless may returns an error.
-func (s *peopleStore) createKey(ctx context.Context, c Caller, n NewKey, may func(db.Tx) error) (k Key, secret string,
+func (s *Store) createKey(ctx context.Context, c Caller, n NewKey, may func(db.Tx) error) (k Key, secret string,
 	err error) {
 	if err := n.check(); err != nil {
 		return Key{}, "", err
@@ -188,7 +188,7 @@ func (s *peopleStore) createKey(ctx context.Context, c Caller, n NewKey, may fun
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if err := allowNow(ctx, tx, &c, ManageKeys); err != nil {
+		if err := AllowNow(ctx, tx, &c, ManageKeys); err != nil {
 			return err
 		}
 		holder := c // a member's key acts only for the member
@@ -201,7 +201,7 @@ func (s *peopleStore) createKey(ctx context.Context, c Caller, n NewKey, may fun
 		if k, err = s.insertKey(ctx, tx, holder, n.Name, secret); err != nil {
 			return err
 		}
-		return s.audit(tx, c, "key.create", k.ID, k.audited())
+		return s.Audit(tx, c, "key.create", k.ID, k.audited())
 	})
 	if err != nil {
 		return Key{}, "", err
@@ -210,7 +210,7 @@ func (s *peopleStore) createKey(ctx context.Context, c Caller, n NewKey, may fun
 }
 
 // insertKey stores a key that acts for the holder.
-func (s *peopleStore) insertKey(ctx context.Context, tx db.Tx, holder Caller, name, secret string) (Key, error) {
+func (s *Store) insertKey(ctx context.Context, tx db.Tx, holder Caller, name, secret string) (Key, error) {
 	id := db.NewID("key", s.db.Now())
 	_, err := tx.Exec(`INSERT INTO api_keys (id, organization_id, user_id, name, hash, prefix, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -224,13 +224,13 @@ func (s *peopleStore) insertKey(ctx context.Context, tx db.Tx, holder Caller, na
 const anyKey = `SELECT EXISTS (SELECT 1 FROM api_keys)`
 
 // HasKeys reports whether any API key was ever created. It is false at the first start.
-func (s *peopleStore) HasKeys(ctx context.Context) (bool, error) {
+func (s *Store) HasKeys(ctx context.Context) (bool, error) {
 	return db.One(ctx, s.db, db.ScanBool, anyKey)
 }
 
 // Keys lists the API keys of the named organization, or of all for an empty name,
 // oldest first. It is for the command line.
-func (s *peopleStore) Keys(ctx context.Context, organizationName string) ([]Key, error) {
+func (s *Store) Keys(ctx context.Context, organizationName string) ([]Key, error) {
 	if organizationName != "" {
 		_, err := db.One(ctx, s.db, db.ScanString, `SELECT id FROM organizations WHERE name = ?`, organizationName)
 		if err != nil {
@@ -244,7 +244,7 @@ func (s *peopleStore) Keys(ctx context.Context, organizationName string) ([]Key,
 // OrganizationKeys lists the API keys of the caller's organization, newest first,
 // with those that are revoked or expired. It also returns the cursor of the next
 // page, or "" after the last. It returns Forbidden for a Member.
-func (s *peopleStore) OrganizationKeys(ctx context.Context, c Caller, cursor string, limit int) ([]Key, string, error) {
+func (s *Store) OrganizationKeys(ctx context.Context, c Caller, cursor string, limit int) ([]Key, string, error) {
 	if err := c.Allow(ManageKeys); err != nil {
 		return nil, "", err
 	}
@@ -263,7 +263,7 @@ func (s *peopleStore) OrganizationKeys(ctx context.Context, c Caller, cursor str
 
 // RevokeKey ends a key at once. A key that is revoked already stays as it is. manageableKey
 // describes which keys a caller may name, and how.
-func (s *peopleStore) RevokeKey(ctx context.Context, c Caller, which string) (k Key, err error) {
+func (s *Store) RevokeKey(ctx context.Context, c Caller, which string) (k Key, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if k, err = manageableKey(ctx, tx, &c, which); err != nil {
 			return err
@@ -281,7 +281,7 @@ func (s *peopleStore) RevokeKey(ctx context.Context, c Caller, which string) (k 
 			k, err = db.One(ctx, tx, scanKey, selectKey, k.ID)
 			return err
 		}
-		s.forgetKnown(tx)
+		s.ForgetKnown(tx)
 		n, err := tx.Exec(`UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, s.db.Millis(), k.ID)
 		if err != nil || n == 0 {
 			return err
@@ -289,7 +289,7 @@ func (s *peopleStore) RevokeKey(ctx context.Context, c Caller, which string) (k 
 		if k, err = db.One(ctx, tx, scanKey, selectKey, k.ID); err != nil {
 			return err
 		}
-		return s.audit(tx, c, "key.revoke", k.ID, k.audited())
+		return s.Audit(tx, c, "key.revoke", k.ID, k.audited())
 	})
 	return k, err
 }
@@ -303,7 +303,7 @@ const RollGrace = 24 * time.Hour
 // RollGrace. It returns a Conflict if the old key is revoked, was rolled before, or is the
 // access token of a program. It returns Forbidden if an Admin rolls an Owner's key, because
 // the successor acts as the Owner.
-func (s *peopleStore) RollKey(ctx context.Context, c Caller, which string) (k Key, secret string, err error) {
+func (s *Store) RollKey(ctx context.Context, c Caller, which string) (k Key, secret string, err error) {
 	secret = db.NewToken("jm_live_")
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		old, err := manageableKey(ctx, tx, &c, which)
@@ -325,14 +325,14 @@ func (s *peopleStore) RollKey(ctx context.Context, c Caller, which string) (k Ke
 		if k, err = s.insertKey(ctx, tx, holder, old.Name, secret); err != nil {
 			return err
 		}
-		s.forgetKnown(tx)
+		s.ForgetKnown(tx)
 		if _, err := tx.Exec(`UPDATE api_keys SET expires_at = ? WHERE id = ?`,
 			s.db.Now().Add(RollGrace).UnixMilli(), old.ID); err != nil {
 			return err
 		}
 		detail := old.audited()
 		detail["successor"] = k.ID
-		return s.audit(tx, c, "key.roll", old.ID, detail)
+		return s.Audit(tx, c, "key.roll", old.ID, detail)
 	})
 	if err != nil {
 		return Key{}, "", err
@@ -345,7 +345,7 @@ func (s *peopleStore) RollKey(ctx context.Context, c Caller, which string) (k Ke
 // NotFound. The operator may also name a key by its prefix or its secret. manageableKey then
 // sets c.OrganizationID to the key's organization, for the audit log.
 func manageableKey(ctx context.Context, tx db.Tx, c *Caller, which string) (Key, error) {
-	if err := allowNow(ctx, tx, c, ManageKeys); err != nil {
+	if err := AllowNow(ctx, tx, c, ManageKeys); err != nil {
 		return Key{}, err
 	}
 	if !c.operator {

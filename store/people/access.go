@@ -1,4 +1,4 @@
-package store
+package people
 
 import "journeyman/store/db"
 
@@ -43,9 +43,9 @@ const (
 	ManageServer Right = "manage the server"
 )
 
-// may reports whether the role has the right in its organization. An unknown role has none. Caller.May decides, because
+// May reports whether the role has the right in its organization. An unknown role has none. Caller.May decides, because
 // the rights of a role depend on the organization, too.
-func (r Role) may(right Right) bool {
+func (r Role) May(right Right) bool {
 	switch right {
 	case ManageOwners, ManageOrganization, ManageProviders, ManageServer:
 		return r == RoleOwner
@@ -56,8 +56,8 @@ func (r Role) may(right Right) bool {
 	return false
 }
 
-// manages reports whether the role sees every worker.
-func (r Role) manages() bool { return r.may(SeeEveryWorker) }
+// Manages reports whether the role sees every worker.
+func (r Role) Manages() bool { return r.May(SeeEveryWorker) }
 
 // A Trigger is the way by which a task was started.
 type Trigger string
@@ -70,7 +70,8 @@ const (
 	TriggerUI       Trigger = "ui"
 )
 
-func (t Trigger) valid() bool {
+// Valid reports whether t is one of the triggers.
+func (t Trigger) Valid() bool {
 	return t == TriggerAPI || t == TriggerEmail || t == TriggerSchedule || t == TriggerUI
 }
 
@@ -97,15 +98,18 @@ type Caller struct {
 // organization.
 func Operator() Caller { return Caller{operator: true} }
 
-// stranger reports whether the caller is not a member of the organization.
-func (c Caller) stranger() bool { return c.UserID == "" }
+// IsOperator reports whether the caller was made by Operator.
+func (c Caller) IsOperator() bool { return c.operator }
+
+// Stranger reports whether the caller is not a member of the organization.
+func (c Caller) Stranger() bool { return c.UserID == "" }
 
 // Allow returns a Forbidden error if the caller's role lacks the right.
 func (c Caller) Allow(right Right) error {
 	switch {
 	case c.May(right):
 		return nil
-	case right == ManageServer && c.Role.may(right):
+	case right == ManageServer && c.Role.May(right):
 		return db.Errorf(db.Forbidden, "only an Owner of the first organization of this server may %s", right)
 	}
 	return db.Errorf(db.Forbidden, "the role %s may not %s", c.Role, right)
@@ -113,7 +117,7 @@ func (c Caller) Allow(right Right) error {
 
 // May reports whether the caller has the right.
 func (c Caller) May(right Right) bool {
-	return c.operator || c.Role.may(right) && (right != ManageServer || c.first)
+	return c.operator || c.Role.May(right) && (right != ManageServer || c.first)
 }
 
 // An Identity is a Caller with the names that people know it by.

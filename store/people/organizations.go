@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"context"
@@ -22,7 +22,7 @@ type Organization struct {
 
 // Organizations lists the organizations that the caller is in, the oldest membership
 // first.
-func (s *peopleStore) Organizations(ctx context.Context, c Caller) ([]Organization, error) {
+func (s *Store) Organizations(ctx context.Context, c Caller) ([]Organization, error) {
 	return organizationsOf(ctx, s.db, c.UserID)
 }
 
@@ -36,10 +36,10 @@ func organizationsOf(ctx context.Context, q db.Querier, userID string) ([]Organi
 // ensureOrganization returns the id of the organization with that name, or of the
 // first one where name is empty. It creates the organization if there is none, and
 // reports whether it did.
-func (s *peopleStore) ensureOrganization(tx db.Tx, name string) (id string, created bool, err error) {
+func (s *Store) ensureOrganization(tx db.Tx, name string) (id string, created bool, err error) {
 	ctx := context.Background()
 	if name == "" {
-		id, err = db.One(ctx, tx, db.ScanString, firstOrganization)
+		id, err = db.One(ctx, tx, db.ScanString, FirstOrganization)
 		name = DefaultOrganization
 	} else {
 		id, err = db.One(ctx, tx, db.ScanString, `SELECT id FROM organizations WHERE name = ?`, name)
@@ -60,24 +60,24 @@ type OrganizationSettings struct {
 
 // OrganizationSettings returns the settings of the caller's organization, and the nano-dollars that
 // it has spent this month. It returns Forbidden unless the caller is an Owner.
-func (s *peopleStore) OrganizationSettings(ctx context.Context, c Caller) (o OrganizationSettings, spent int64, err error) {
+func (s *Store) OrganizationSettings(ctx context.Context, c Caller) (o OrganizationSettings, spent int64, err error) {
 	if err := c.Allow(ManageOrganization); err != nil {
 		return o, 0, err
 	}
 	return s.organizationSettings(ctx, s.db, c.OrganizationID)
 }
 
-func (s *peopleStore) organizationSettings(ctx context.Context, q db.Querier,
+func (s *Store) organizationSettings(ctx context.Context, q db.Querier,
 	organizationID string) (o OrganizationSettings, spent int64, err error) {
 	_, err = db.One(ctx, q, db.Into(&o.Name, &o.MonthlyCreditCap, &spent), `SELECT name, monthly_credit_cap,
 			coalesce((SELECT cost FROM spending WHERE organization_id = ?1 AND month = ?2), 0)
-		FROM organizations WHERE id = ?1`, organizationID, month(s.db.Now()))
+		FROM organizations WHERE id = ?1`, organizationID, Month(s.db.Now()))
 	return o, spent, err
 }
 
 // MonthSpending returns the nano-dollars that the caller's organization has spent in this calendar
 // month (UTC), and its cap in credits, nil for none. It returns Forbidden for a Member.
-func (s *peopleStore) MonthSpending(ctx context.Context, c Caller) (spent int64, limit *float64, err error) {
+func (s *Store) MonthSpending(ctx context.Context, c Caller) (spent int64, limit *float64, err error) {
 	if err := c.Allow(SeeUsage); err != nil {
 		return 0, nil, err
 	}
@@ -87,7 +87,7 @@ func (s *peopleStore) MonthSpending(ctx context.Context, c Caller) (spent int64,
 
 // UpdateOrganization changes the settings of the caller's organization. It returns Forbidden unless
 // the caller is an Owner. The name of another organization is Invalid.
-func (s *peopleStore) UpdateOrganization(ctx context.Context, c Caller, o OrganizationSettings) error {
+func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o OrganizationSettings) error {
 	var f db.Fields
 	o.Name = strings.TrimSpace(o.Name)
 	db.CheckName(&f, "name", o.Name, db.MaxName)
@@ -98,7 +98,7 @@ func (s *peopleStore) UpdateOrganization(ctx context.Context, c Caller, o Organi
 	}
 	var spent int64
 	err := s.db.Write(ctx, func(tx db.Tx) error {
-		if err := allowNow(ctx, tx, &c, ManageOrganization); err != nil {
+		if err := AllowNow(ctx, tx, &c, ManageOrganization); err != nil {
 			return err
 		}
 		old, sum, err := s.organizationSettings(ctx, tx, c.OrganizationID)
@@ -108,7 +108,7 @@ func (s *peopleStore) UpdateOrganization(ctx context.Context, c Caller, o Organi
 		spent = sum
 		// Writes that spend compare the cap with this row, too: see meter.
 		_, err = db.One(ctx, tx, db.ScanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?
-			/* FOR UPDATE */`, c.OrganizationID, month(s.db.Now()))
+			/* FOR UPDATE */`, c.OrganizationID, Month(s.db.Now()))
 		if db.NoRow(err, nil) != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (s *peopleStore) UpdateOrganization(ctx context.Context, c Caller, o Organi
 		if err != nil {
 			return err
 		}
-		s.forgetKnown(tx)
+		s.ForgetKnown(tx)
 		if _, err := tx.Exec(`UPDATE organizations SET name = ?, monthly_credit_cap = ? WHERE id = ?`,
 			o.Name, o.MonthlyCreditCap, c.OrganizationID); err != nil {
 			return err
@@ -137,13 +137,13 @@ func (s *peopleStore) UpdateOrganization(ctx context.Context, c Caller, o Organi
 
 // alertOvertaken raises the alert of a new cap that concurrent writes have exceeded. These writes
 // did not check it, because they had read that there is no cap. spent is the sum at the change.
-func (s *peopleStore) alertOvertaken(ctx context.Context, organizationID string, spent int64, limit *float64) error {
+func (s *Store) alertOvertaken(ctx context.Context, organizationID string, spent int64, limit *float64) error {
 	if err := s.db.AwaitWrites(ctx); err != nil {
 		return err
 	}
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		now, err := db.One(ctx, tx, db.ScanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?`,
-			organizationID, month(s.db.Now()))
+			organizationID, Month(s.db.Now()))
 		if db.NoRow(err, nil) != nil {
 			return err
 		}
@@ -151,9 +151,9 @@ func (s *peopleStore) alertOvertaken(ctx context.Context, organizationID string,
 	})
 }
 
-func (s *peopleStore) auditOrganization(tx db.Tx, c Caller, old, o OrganizationSettings) error {
+func (s *Store) auditOrganization(tx db.Tx, c Caller, old, o OrganizationSettings) error {
 	if old.Name != o.Name {
-		err := s.audit(tx, c, "organization.name", c.OrganizationID, map[string]any{"from": old.Name, "to": o.Name})
+		err := s.Audit(tx, c, "organization.name", c.OrganizationID, map[string]any{"from": old.Name, "to": o.Name})
 		if err != nil {
 			return err
 		}
@@ -162,63 +162,63 @@ func (s *peopleStore) auditOrganization(tx db.Tx, c Caller, old, o OrganizationS
 	if from == to || from != nil && to != nil && *from == *to {
 		return nil
 	}
-	return s.audit(tx, c, "organization.cap", c.OrganizationID, map[string]any{"from": from, "to": to})
+	return s.Audit(tx, c, "organization.cap", c.OrganizationID, map[string]any{"from": from, "to": to})
 }
 
 // Allowance returns the nano-dollars that an organization may still spend this
 // month. limited is false if it has no cap.
-func (s *peopleStore) Allowance(ctx context.Context, organizationID string) (left int64, limited bool, err error) {
+func (s *Store) Allowance(ctx context.Context, organizationID string) (left int64, limited bool, err error) {
 	// Every model call asks this, and few organizations have a cap. Only for these the sum is read.
-	credits, err := s.knownCap(ctx, organizationID)
+	credits, err := s.KnownCap(ctx, organizationID)
 	if err != nil || credits == nil {
 		return 0, false, err
 	}
-	left, err = s.left(ctx, s.db, organizationID, *credits)
+	left, err = s.Remaining(ctx, s.db, organizationID, *credits)
 	return left, true, err
 }
 
-// knownCap is creditCap outside of transactions. It caches the cap.
-func (s *peopleStore) knownCap(ctx context.Context, organizationID string) (*float64, error) {
+// KnownCap returns the monthly cap of an organization in credits, nil for none. It caches the cap.
+func (s *Store) KnownCap(ctx context.Context, organizationID string) (*float64, error) {
 	moment, now := s.known.moment(), s.db.Millis()
 	if credits, ok := s.known.caps.get([]byte(organizationID), moment, now); ok {
 		return credits, nil
 	}
-	credits, err := creditCap(ctx, s.db, organizationID)
+	credits, err := CreditCap(ctx, s.db, organizationID)
 	if err == nil {
 		s.known.caps.put([]byte(organizationID), credits, moment, now)
 	}
 	return credits, err
 }
 
-// left returns the nano-dollars that are left of a cap.
-func (s *peopleStore) left(ctx context.Context, q db.Querier, organizationID string, credits float64) (int64, error) {
+// Remaining returns the nano-dollars that are Remaining of a cap.
+func (s *Store) Remaining(ctx context.Context, q db.Querier, organizationID string, credits float64) (int64, error) {
 	spent, err := db.One(ctx, q, db.ScanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?`,
-		organizationID, month(s.db.Now()))
+		organizationID, Month(s.db.Now()))
 	// A cap may be any number. Without the limit of 2^62 nano-dollars, the conversion would overflow.
 	return int64(min(credits*db.NanosPerCredit, 1<<62)) - spent, db.NoRow(err, nil)
 }
 
-// creditCap returns the credits that an organization may spend in a month, nil for no limit.
-func creditCap(ctx context.Context, q db.Querier, organizationID string) (credits *float64, err error) {
+// CreditCap returns the credits that an organization may spend in a month, nil for no limit.
+func CreditCap(ctx context.Context, q db.Querier, organizationID string) (credits *float64, err error) {
 	_, err = db.One(ctx, q, db.Into(&credits), `SELECT monthly_credit_cap FROM organizations WHERE id = ?`, organizationID)
 	return credits, err
 }
 
-// checkCap returns CapReached if an organization has spent its credits.
-func (s *peopleStore) checkCap(ctx context.Context, q db.Querier, organizationID string) error {
-	credits, err := creditCap(ctx, q, organizationID)
+// CheckCap returns CapReached if an organization has spent its credits.
+func (s *Store) CheckCap(ctx context.Context, q db.Querier, organizationID string) error {
+	credits, err := CreditCap(ctx, q, organizationID)
 	if err != nil {
 		return err
 	}
-	return s.checkSpending(ctx, q, organizationID, credits)
+	return s.CheckSpending(ctx, q, organizationID, credits)
 }
 
-// checkSpending is checkCap for a cap that was read; nil for none.
-func (s *peopleStore) checkSpending(ctx context.Context, q db.Querier, organizationID string, credits *float64) error {
+// CheckSpending is checkCap for a cap that was read; nil for none.
+func (s *Store) CheckSpending(ctx context.Context, q db.Querier, organizationID string, credits *float64) error {
 	if credits == nil {
 		return nil
 	}
-	left, err := s.left(ctx, q, organizationID, *credits)
+	left, err := s.Remaining(ctx, q, organizationID, *credits)
 	if err == nil && left <= 0 {
 		return CapReached()
 	}
@@ -231,20 +231,20 @@ func CapReached() *db.Error {
 		Message: "the organization has used its credits for this month"}
 }
 
-// month returns the number of the calendar month (UTC) that t lies in: the key of
+// Month returns the number of the calendar Month (UTC) that t lies in: the key of
 // the table spending.
-func month(t time.Time) int { return t.UTC().Year()*12 + int(t.UTC().Month()) - 1 }
+func Month(t time.Time) int { return t.UTC().Year()*12 + int(t.UTC().Month()) - 1 }
 
-// firstOrganization finds the first organization by the order in which the rows were made. The times come from
+// FirstOrganization finds the first organization by the order in which the rows were made. The times come from
 // the clocks of several nodes, and a slow one must not give the server another owner.
-const firstOrganization = `SELECT id FROM organizations ORDER BY num LIMIT 1`
+const FirstOrganization = `SELECT id FROM organizations ORDER BY num LIMIT 1`
 
-// isFirst reports whether an organization is the first of the server.
-func (s *peopleStore) isFirst(ctx context.Context, q db.Querier, organizationID string) (bool, error) {
+// IsFirst reports whether an organization is the first of the server.
+func (s *Store) IsFirst(ctx context.Context, q db.Querier, organizationID string) (bool, error) {
 	if known := s.firstID.Load(); known != nil {
 		return *known == organizationID, nil
 	}
-	first, err := db.One(ctx, q, db.ScanString, firstOrganization)
+	first, err := db.One(ctx, q, db.ScanString, FirstOrganization)
 	if err != nil {
 		return false, err
 	}
@@ -254,10 +254,10 @@ func (s *peopleStore) isFirst(ctx context.Context, q db.Querier, organizationID 
 
 // OperatorOf returns the Operator as the caller of one organization. An empty name means the
 // first organization.
-func (s *peopleStore) OperatorOf(ctx context.Context, organization string) (c Caller, err error) {
+func (s *Store) OperatorOf(ctx context.Context, organization string) (c Caller, err error) {
 	c = Operator()
 	if organization = strings.TrimSpace(organization); organization == "" {
-		c.OrganizationID, err = db.One(ctx, s.db, db.ScanString, firstOrganization)
+		c.OrganizationID, err = db.One(ctx, s.db, db.ScanString, FirstOrganization)
 		return c, db.NoRow(err, db.Errorf(db.NotFound, "the data folder has no organization yet: start the server first"))
 	}
 	c.OrganizationID, err = db.One(ctx, s.db, db.ScanString, `SELECT id FROM organizations WHERE name = ?`, organization)

@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"context"
@@ -16,7 +16,7 @@ type FirstSteps struct {
 }
 
 // FirstSteps returns the first steps of the caller's organization.
-func (s *peopleStore) FirstSteps(ctx context.Context, c Caller) (f FirstSteps, err error) {
+func (s *Store) FirstSteps(ctx context.Context, c Caller) (f FirstSteps, err error) {
 	_, err = db.One(ctx, s.db, db.Into(&f.Worker, &f.Mail, &f.Schedule, &f.Hidden), `SELECT
 			EXISTS (SELECT 1 FROM workers INDEXED BY workers_by_origin
 				WHERE organization_id = ?1 AND origin = 'created' AND deleted_at IS NULL),
@@ -33,7 +33,7 @@ func (s *peopleStore) FirstSteps(ctx context.Context, c Caller) (f FirstSteps, e
 }
 
 // HideFirstSteps stores that the caller has hidden the first steps.
-func (s *peopleStore) HideFirstSteps(ctx context.Context, c Caller) error {
+func (s *Store) HideFirstSteps(ctx context.Context, c Caller) error {
 	_, err := s.db.Exec(ctx, `UPDATE memberships SET steps_hidden = 1 WHERE organization_id = ? AND user_id = ?`,
 		c.OrganizationID, c.UserID)
 	return err

@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // AuditNames returns a map from the ids in entries of an audit log to the names of these records.
 // Records without a name, and records of other organizations, are not in the map. It returns
 // Forbidden for a Member.
-func (s *peopleStore) AuditNames(ctx context.Context, c Caller, entries []AuditEntry) (map[string]string, error) {
+func (s *Store) AuditNames(ctx context.Context, c Caller, entries []AuditEntry) (map[string]string, error) {
 	if err := c.Allow(SeeAudit); err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (s *peopleStore) AuditNames(ctx context.Context, c Caller, entries []AuditE
 }
 
 // nameOf returns the name of a record of an organization, or "" if it has none.
-func (s *peopleStore) nameOf(ctx context.Context, organizationID, id string) (string, error) {
+func (s *Store) nameOf(ctx context.Context, organizationID, id string) (string, error) {
 	prefix, _, found := strings.Cut(id, "_")
 	if !found {
 		return "", nil

@@ -1,4 +1,4 @@
-package store
+package people
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func scanMember(row db.Scanner) (m Member, err error) {
 
 // Members lists the members of the caller's organization, the oldest users first, and
 // the cursor of the next page, or "" after the last. Every member may see it.
-func (s *peopleStore) Members(ctx context.Context, c Caller, cursor string, limit int) ([]Member, string, error) {
+func (s *Store) Members(ctx context.Context, c Caller, cursor string, limit int) ([]Member, string, error) {
 	var f db.Fields
 	after, of := "", db.ScopeOf("members")
 	of.Read(&f, cursor, &after)
@@ -47,7 +47,7 @@ func (s *peopleStore) Members(ctx context.Context, c Caller, cursor string, limi
 }
 
 // Member returns a member of the caller's organization.
-func (s *peopleStore) Member(ctx context.Context, c Caller, userID string) (Member, error) {
+func (s *Store) Member(ctx context.Context, c Caller, userID string) (Member, error) {
 	return readMember(ctx, s.db, c, userID)
 }
 
@@ -59,7 +59,7 @@ func readMember(ctx context.Context, q db.Querier, c Caller, userID string) (Mem
 // ChangeRole changes the role of a member of the caller's organization, and thereby of the member's
 // keys and sessions. Only Owners may create and change Owners. It returns a Conflict if the
 // organization would have no Owner.
-func (s *peopleStore) ChangeRole(ctx context.Context, c Caller, userID string, role Role) (m Member, err error) {
+func (s *Store) ChangeRole(ctx context.Context, c Caller, userID string, role Role) (m Member, err error) {
 	if !role.Valid() {
 		return m, db.Fields{{Path: "role", Message: "must be owner, admin or member"}}.Err()
 	}
@@ -89,8 +89,8 @@ func (s *peopleStore) ChangeRole(ctx context.Context, c Caller, userID string, r
 
 // setRole stores the new role of a member. It ends the links of the member and the links that the
 // member created, because they may permit more than the new role.
-func (s *peopleStore) setRole(tx db.Tx, c Caller, m Member, old Role) error {
-	s.forgetKnown(tx)
+func (s *Store) setRole(tx db.Tx, c Caller, m Member, old Role) error {
+	s.ForgetKnown(tx)
 	if _, err := tx.Exec(`UPDATE memberships SET role = ? WHERE organization_id = ? AND user_id = ?`,
 		m.Role, c.OrganizationID, m.UserID); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *peopleStore) setRole(tx db.Tx, c Caller, m Member, old Role) error {
 	if err := endLinksBy(tx, c.OrganizationID, m.UserID); err != nil {
 		return err
 	}
-	return s.audit(tx, c, "member.role", m.UserID, map[string]any{"user": m.Email, "from": old, "to": m.Role})
+	return s.Audit(tx, c, "member.role", m.UserID, map[string]any{"user": m.Email, "from": old, "to": m.Role})
 }
 
 // checkLastOwner returns a Conflict if the member is the organization's only Owner.
@@ -121,7 +121,7 @@ func checkLastOwner(ctx context.Context, tx db.Tx, c Caller, m Member) error {
 // RemoveMember ends a membership of the caller's organization. The member's keys and sessions there
 // end at once, their schedules pause, and their workers become the caller's, so that somebody can
 // change them. Accepted turns continue.
-func (s *peopleStore) RemoveMember(ctx context.Context, c Caller, userID string) (m Member, err error) {
+func (s *Store) RemoveMember(ctx context.Context, c Caller, userID string) (m Member, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if m, err = readMember(ctx, tx, c, userID); err != nil {
 			return err
@@ -142,20 +142,20 @@ func (s *peopleStore) RemoveMember(ctx context.Context, c Caller, userID string)
 			return err
 		}
 		ended["user"], ended["role"] = m.Email, m.Role
-		return s.audit(tx, c, "member.remove", userID, ended)
+		return s.Audit(tx, c, "member.remove", userID, ended)
 	})
 	return m, err
 }
 
 // endMembership deletes a membership and everything that depends on it. It returns
 // the number of rows that changed, for the audit log.
-func (s *peopleStore) endMembership(tx db.Tx, c Caller, userID string) (counts map[string]any, err error) {
+func (s *Store) endMembership(tx db.Tx, c Caller, userID string) (counts map[string]any, err error) {
 	counts = map[string]any{}
 	org := c.OrganizationID
 	if err := s.onLeave(context.Background(), tx, org, userID); err != nil {
 		return nil, err
 	}
-	s.forgetKnown(tx)
+	s.ForgetKnown(tx)
 	// Each query names the organization. The user may be in others, which stay as they are.
 	for _, end := range []struct {
 		counted, query string
@@ -198,7 +198,7 @@ func (s *peopleStore) endMembership(tx db.Tx, c Caller, userID string) (counts m
 // It creates the user, the organization and the membership if they do not exist. Without an address
 // it returns the first Owner. role becomes the role of the user; if it is "", a member keeps the
 // present role.
-func (s *peopleStore) ensureMembership(tx db.Tx, by Caller, organizationName, email string, role Role) (c Caller, err error) {
+func (s *Store) ensureMembership(tx db.Tx, by Caller, organizationName, email string, role Role) (c Caller, err error) {
 	ctx, created := context.Background(), false
 	if c.OrganizationID, created, err = s.ensureOrganization(tx, organizationName); err != nil {
 		return c, err
@@ -220,8 +220,8 @@ func (s *peopleStore) ensureMembership(tx db.Tx, by Caller, organizationName, em
 
 // ensureRole makes the user m a member with the role that m has. If that role is "", a member keeps
 // the present role.
-func (s *peopleStore) ensureRole(ctx context.Context, tx db.Tx, by Caller, m Member) error {
-	old, err := readRole(ctx, tx, by.OrganizationID, m.UserID)
+func (s *Store) ensureRole(ctx context.Context, tx db.Tx, by Caller, m Member) error {
+	old, err := ReadRole(ctx, tx, by.OrganizationID, m.UserID)
 	if err != nil || old != "" && (m.Role == "" || m.Role == old) {
 		return err
 	}
@@ -239,7 +239,7 @@ func (s *peopleStore) ensureRole(ctx context.Context, tx db.Tx, by Caller, m Mem
 	if err := s.insertMembership(tx, by.OrganizationID, m); err != nil {
 		return err
 	}
-	return s.audit(tx, by, "member.add", m.UserID, map[string]any{"user": m.Email, "role": m.Role})
+	return s.Audit(tx, by, "member.add", m.UserID, map[string]any{"user": m.Email, "role": m.Role})
 }
 
 // checkProven returns a Conflict if only another organization vouches that the user has that email address. Whoever
@@ -256,7 +256,7 @@ func checkProven(ctx context.Context, tx db.Tx, m Member) error {
 // insertMembership makes a user a member, unless they are one. It ends the user's links. They were
 // created by members who manage the user's other organizations, and would give access to this one,
 // too.
-func (s *peopleStore) insertMembership(tx db.Tx, organizationID string, m Member) error {
+func (s *Store) insertMembership(tx db.Tx, organizationID string, m Member) error {
 	if err := endLinks(tx, m.UserID); err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (s *peopleStore) insertMembership(tx db.Tx, organizationID string, m Member
 
 // ensureUser returns the id of the user with that email address. It creates the user if there is
 // none.
-func (s *peopleStore) ensureUser(tx db.Tx, email string) (string, error) {
+func (s *Store) ensureUser(tx db.Tx, email string) (string, error) {
 	id, err := db.One(context.Background(), tx, db.ScanString, `SELECT id FROM users WHERE email = ?`, email)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
@@ -281,7 +281,7 @@ func (s *peopleStore) ensureUser(tx db.Tx, email string) (string, error) {
 // Owner returns the user with that email address as a Caller who owns the first
 // organization. It creates both if they do not exist. Commands on the data folder
 // itself use it.
-func (s *peopleStore) Owner(ctx context.Context, email string) (c Caller, err error) {
+func (s *Store) Owner(ctx context.Context, email string) (c Caller, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		c, err = s.ensureMembership(tx, Operator(), "", email, RoleOwner)
 		return err
@@ -298,7 +298,7 @@ type NewUser struct {
 }
 
 // RenameUser changes the name of the caller.
-func (s *peopleStore) RenameUser(ctx context.Context, c Caller, name string) error {
+func (s *Store) RenameUser(ctx context.Context, c Caller, name string) error {
 	var f db.Fields
 	db.CheckName(&f, "name", name, db.MaxName)
 	if err := f.Err(); err != nil {
@@ -306,7 +306,7 @@ func (s *peopleStore) RenameUser(ctx context.Context, c Caller, name string) err
 	}
 	name = strings.TrimSpace(name)
 	return s.db.Write(ctx, func(tx db.Tx) error {
-		s.forgetKnown(tx)
+		s.ForgetKnown(tx)
 		n, err := tx.Exec(`UPDATE users SET name = ?1 WHERE id = ?2 AND name <> ?1`, name, c.UserID)
 		if err != nil || n == 0 {
 			return err
@@ -320,7 +320,7 @@ const maxLanguage = 16
 
 // SetPreferences changes the caller's settings of the pages. The audit log does not record this,
 // because nobody else's pages change.
-func (s *peopleStore) SetPreferences(ctx context.Context, c Caller, p Preferences) error {
+func (s *Store) SetPreferences(ctx context.Context, c Caller, p Preferences) error {
 	var f db.Fields
 	if !slices.Contains([]string{"", "light", "dark"}, p.Theme) {
 		f.Add("theme", `must be "light", "dark" or empty`)
@@ -349,7 +349,7 @@ type User struct {
 }
 
 // Users lists all users by email address, once for each of their organizations.
-func (s *peopleStore) Users(ctx context.Context) ([]User, error) {
+func (s *Store) Users(ctx context.Context) ([]User, error) {
 	return db.All(ctx, s.db, func(row db.Scanner) (u User, err error) {
 		return u, row.Scan(&u.ID, &u.Email, &u.Name, &u.HasPassword, &u.OrganizationName, &u.Role)
 	}, `SELECT u.id, u.email, u.name, u.password_hash IS NOT NULL, coalesce(o.name, ''), coalesce(m.role, '')
@@ -359,7 +359,7 @@ func (s *peopleStore) Users(ctx context.Context) ([]User, error) {
 
 // UserName returns the name of a user, or the email address if they have none. The
 // caller has seen a task or an approval in which the user is named.
-func (s *peopleStore) UserName(ctx context.Context, id string) (string, error) {
+func (s *Store) UserName(ctx context.Context, id string) (string, error) {
 	name, err := db.One(ctx, s.db, db.ScanString,
 		`SELECT CASE name WHEN '' THEN email ELSE name END FROM users WHERE id = ?`,
 		id)
