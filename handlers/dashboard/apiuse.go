@@ -21,7 +21,7 @@ func (d *Dashboard) snippets(r *frame.Request, wrk store.Worker) []snippet {
 	if wrk.OutputSchema != nil {
 		field = "structured_output"
 	}
-	fill := strings.NewReplacer("{base}", d.cfg.BaseURL, "{id}", wrk.ID, "{input}", input, "{field}", field,
+	fill := strings.NewReplacer("{base}", d.BaseURL, "{id}", wrk.ID, "{input}", input, "{field}", field,
 		"{address}", d.address(wrk)).Replace
 	return []snippet{
 		{"curl", "curl", r.T("Run a task and wait for the answer"), fill(curlCode)},

@@ -101,7 +101,7 @@ func (d *Dashboard) sendArchive(w http.ResponseWriter, r *frame.Request, name st
 	defer out.done()
 	if err := writeZip(ctx, out, a.files); err != nil {
 		if r.Context().Err() == nil {
-			d.cfg.Log.WarnContext(r.Context(), "an archive is incomplete", "request", frame.RequestID(w), "err", err)
+			d.Log.WarnContext(r.Context(), "an archive is incomplete", "request", frame.RequestID(w), "err", err)
 		}
 		panic(http.ErrAbortHandler) // the browser must see that the archive is not complete
 	}
@@ -211,7 +211,7 @@ func (d *Dashboard) zipWorkspace(w http.ResponseWriter, r *frame.Request) error 
 	if err != nil {
 		return err
 	}
-	exists, err := d.cfg.Runner.Browse(at.folder, func(ws *workspace.Workspace) error {
+	exists, err := d.Runner.Browse(at.folder, func(ws *workspace.Workspace) error {
 		var a archive
 		err := ws.Walk(at.Path, func(e workspace.Entry) error {
 			if !e.Mode.IsRegular() {

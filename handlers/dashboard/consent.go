@@ -62,7 +62,7 @@ func (d *Dashboard) authorization(r *frame.Request, params url.Values) (a author
 		refusal = "unsupported_response_type"
 	case params.Get("code_challenge_method") != "S256" || len(a.challenge) != 43:
 		refusal = "invalid_request" // PKCE is required
-	case handlers.CheckResource(d.cfg.BaseURL, params) != nil:
+	case handlers.CheckResource(d.BaseURL, params) != nil:
 		refusal = "invalid_target"
 	}
 	return a, refusal, nil
@@ -73,7 +73,7 @@ func (d *Dashboard) answer(w http.ResponseWriter, r *frame.Request, a authorizat
 	// The address may have its own query, which stays (RFC 6749, section 3.1.2).
 	query := a.redirect.Query()
 	query.Set(name, value)
-	query.Set("iss", d.cfg.BaseURL) // RFC 9207: the program can check which server answers
+	query.Set("iss", d.BaseURL) // RFC 9207: the program can check which server answers
 	if a.state != "" {
 		query.Set("state", a.state)
 	}

@@ -67,7 +67,7 @@ func (d *Dashboard) decideByLink(w http.ResponseWriter, r *frame.Request, f *fra
 	if err != nil {
 		return "", err
 	}
-	_, err = d.cfg.Runner.DecideApproval(r.Context(), l.Caller, l.Task.ID, l.Approval.ID, l.Decision(decision))
+	_, err = d.Runner.DecideApproval(r.Context(), l.Caller, l.Task.ID, l.Approval.ID, l.Decision(decision))
 	if db.IsKind(err, db.Conflict) {
 		err = nil // the page names the person who has decided
 	}

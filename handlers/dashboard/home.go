@@ -100,7 +100,7 @@ func (d *Dashboard) addHomeTasks(r *frame.Request, p *homePage) error {
 	p.Running = slices.DeleteFunc(p.Running, func(row taskRow) bool {
 		return slices.ContainsFunc(waiting, func(t waitingTask) bool { return t.ID == row.ID })
 	})
-	since := d.cfg.Now().Add(-failedSince)
+	since := d.Now().Add(-failedSince)
 	if p.Failed, err = rows(store.TaskQuery{Status: store.Failed, CreatedAfter: since}); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (d *Dashboard) monthSpent(r *frame.Request) (*monthSpent, error) {
 		return nil, nil
 	}
 	spent, most, err := d.Store.People.MonthSpending(r.Context(), r.Who.Caller)
-	m := &monthSpent{Credits: db.Credits(spent), Cap: most, Month: r.Month(d.cfg.Now().UTC())}
+	m := &monthSpent{Credits: db.Credits(spent), Cap: most, Month: r.Month(d.Now().UTC())}
 	if most != nil && *most > 0 {
 		m.Percent = int(min(100, 100*m.Credits / *most))
 	}

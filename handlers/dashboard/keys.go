@@ -77,7 +77,7 @@ func (d *Dashboard) keysPage(w http.ResponseWriter, r *frame.Request, status int
 		return err
 	}
 	for _, k := range keys {
-		row := keyRow{Key: k, State: keyState(k, d.cfg.Now())}
+		row := keyRow{Key: k, State: keyState(k, d.Now())}
 		row.Label = r.Lang.Label("key state", row.State)
 		row.MayRoll = row.State == "active" && k.GrantID == "" &&
 			(k.Role != people.RoleOwner || r.Who.May(people.ManageOwners))

@@ -96,7 +96,7 @@ func (d *Dashboard) membersPage(w http.ResponseWriter, r *frame.Request, status 
 // address of the page, and err.
 func (d *Dashboard) keepLink(r *frame.Request, l people.Link, token string, err error) (string, error) {
 	if err == nil {
-		d.once.put(r.SessionID, linkKind, madeLink{l, handlers.LinkAddress(d.cfg.BaseURL, l.Kind, token)})
+		d.once.put(r.SessionID, linkKind, madeLink{l, handlers.LinkAddress(d.BaseURL, l.Kind, token)})
 	}
 	return d.hereOnly(linkMade), err
 }

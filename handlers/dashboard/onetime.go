@@ -79,12 +79,12 @@ func (d *Dashboard) hereOnly(address string) string {
 	if strings.Contains(address, "?") {
 		separator = "&"
 	}
-	return address + separator + nodeParameter + "=" + url.QueryEscape(d.cfg.Runner.ID())
+	return address + separator + nodeParameter + "=" + url.QueryEscape(d.Runner.ID())
 }
 
 // forwardToNode lets the node that has the value of a page answer, and reports whether it has.
 func (d *Dashboard) forwardToNode(w http.ResponseWriter, r *frame.Request) (answered bool) {
-	return d.cfg.API.ForwardPageTo(w, r.Request, r.URL.Query().Get(nodeParameter))
+	return d.API.ForwardPageTo(w, r.Request, r.URL.Query().Get(nodeParameter))
 }
 
 // A justMade is a new value that a page shows once.

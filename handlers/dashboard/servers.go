@@ -68,7 +68,7 @@ func (d *Dashboard) showServerSignIn(w http.ResponseWriter, r *frame.Request) er
 	d.once.put(r.SessionID, kind, p) // the link is no secret, so a reload may show it again
 	if d.Store.Shared() {
 		// The authorization server returns the browser to an address that names no node.
-		http.SetCookie(w, &http.Cookie{Name: nodeCookie, Value: d.cfg.Runner.ID(), Path: d.BasePath + serversPath,
+		http.SetCookie(w, &http.Cookie{Name: nodeCookie, Value: d.Runner.ID(), Path: d.BasePath + serversPath,
 			MaxAge: int(nodeCookieTime.Seconds()), HttpOnly: true, Secure: d.Secure, SameSite: http.SameSiteLaxMode})
 	}
 	return d.Page(w, r, "server.html", r.T("Sign in to %s", p.Server), p)
@@ -77,7 +77,7 @@ func (d *Dashboard) showServerSignIn(w http.ResponseWriter, r *frame.Request) er
 // serverSignedIn completes a sign-in after the authorization server has sent the browser back.
 func (d *Dashboard) serverSignedIn(w http.ResponseWriter, r *frame.Request) error {
 	name := r.Params.ByName("server")
-	if c, err := r.Cookie(nodeCookie); err == nil && d.cfg.API.ForwardPageTo(w, r.Request, c.Value) {
+	if c, err := r.Cookie(nodeCookie); err == nil && d.API.ForwardPageTo(w, r.Request, c.Value) {
 		return nil
 	}
 	if err := d.Store.Gate.Maintenance(); err != nil { // the only GET that changes something

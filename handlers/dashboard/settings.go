@@ -46,7 +46,7 @@ func (d *Dashboard) organizationPage(w http.ResponseWriter, r *frame.Request, st
 			f.Values.Set("monthlyCreditCap", strconv.FormatFloat(*o.MonthlyCreditCap, 'f', -1, 64))
 		}
 	}
-	p := organizationPage{f, db.Credits(spent), r.Month(d.cfg.Now().UTC())}
+	p := organizationPage{f, db.Credits(spent), r.Month(d.Now().UTC())}
 	return d.Render(w, r, status, "organization.html", r.T("Organization"), p)
 }
 

@@ -76,7 +76,7 @@ func (d *Dashboard) starterWorker(r *frame.Request, s starter, token string) (st
 	if err != nil {
 		return store.Worker{}, fmt.Errorf("starter %s: %w", s.ID, err)
 	}
-	w, _, err := d.cfg.API.ImportWorker(r.Context(), r.Who.Caller, file,
+	w, _, err := d.API.ImportWorker(r.Context(), r.Who.Caller, file,
 		frame.FormKey(r.Who.Caller, token, "starter "+s.ID))
 	return w, err
 }
@@ -110,13 +110,13 @@ func (d *Dashboard) tryStarter(w http.ResponseWriter, r *frame.Request, f *frame
 		return "", fmt.Errorf("starter %s: %w", s.ID, err)
 	}
 	defer func() { _ = sample.Close() }() // the file is embedded in the program
-	kept, err := d.cfg.Runner.Keep(r.Context(), r.Who.OrganizationID, s.Sample, sample, frame.MaxForm)
+	kept, err := d.Runner.Keep(r.Context(), r.Who.OrganizationID, s.Sample, sample, frame.MaxForm)
 	if err != nil {
 		return "", err
 	}
 	turn := store.NewTurn{Caller: r.Who.Caller, WorkerID: wrk.ID, Input: input, Budget: store.BudgetLow,
 		IdempotencyKey: frame.FormKey(r.Who.Caller, f.Get("token"), "try "+s.ID)}
-	a, err := d.cfg.Runner.Accept(r.Context(),
+	a, err := d.Runner.Accept(r.Context(),
 		runner.Instruction{NewTurn: turn, Files: []store.File{kept}, Log: []any{"request", frame.RequestID(w)}})
 	return view.TaskPath(a.Turn.TaskID), err
 }

@@ -83,11 +83,11 @@ func (d *Dashboard) readNodes(r *frame.Request, p *systemPage) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	own := d.cfg.Runner.ID()
+	own := d.Runner.ID()
 	for _, n := range list {
 		p.Nodes = append(p.Nodes, nodeRow{n, n.RunnerID == own})
 	}
-	p.Lease = d.cfg.Runner.Lease()
+	p.Lease = d.Runner.Lease()
 	p.Ahead, err = d.Store.ClockAhead(r.Context())
 	return err
 }
@@ -97,15 +97,15 @@ const backupAge = 7 * 24 * time.Hour
 
 func (d *Dashboard) showSystem(w http.ResponseWriter, r *frame.Request) (err error) {
 	system := d.cfg.System()
-	p := systemPage{System: system, Version: d.cfg.Version, Folder: d.Store.Dir(),
+	p := systemPage{System: system, Version: d.Version, Folder: d.Store.Dir(),
 		MailAddr: d.cfg.MailAddr, OnServer: d.Store.OnServer(),
 		Alive:   system.SchedulerAlive == nil || system.SchedulerAlive(),
-		Running: int64(d.cfg.Runner.Running()), Queued: d.Store.Queued(), Streams: d.cfg.API.OpenStreams(),
-		DatabaseWorks: d.Store.Ping(r.Context()) == nil, Model: d.cfg.Runner.ModelFindings(r.Context(), r.Who.OrganizationID)}
+		Running: int64(d.Runner.Running()), Queued: d.Store.Queued(), Streams: d.API.OpenStreams(),
+		DatabaseWorks: d.Store.Ping(r.Context()) == nil, Model: d.Runner.ModelFindings(r.Context(), r.Who.OrganizationID)}
 	p.Backups = d.cfg.Backups.State()
 	p.Damaged = d.Store.Damage() != nil // after Ping, which may have found the damage
 	if !p.StartedAt.IsZero() {
-		p.Uptime = d.cfg.Now().Sub(p.StartedAt)
+		p.Uptime = d.Now().Sub(p.StartedAt)
 	}
 	p.Doctor = d.doctor.state(r)
 	if p.Logins, err = d.cfg.Servers.Logins(r.Context()); err != nil {
@@ -122,7 +122,7 @@ func (d *Dashboard) showSystem(w http.ResponseWriter, r *frame.Request) (err err
 	}
 	// Without any backup, LastBackup returns the zero time, which is always too old.
 	// The backups of a database on a PostgreSQL server are not known here.
-	p.NeedsBackup = !d.Store.OnServer() && d.cfg.Now().Sub(p.LastBackup) > backupAge
+	p.NeedsBackup = !d.Store.OnServer() && d.Now().Sub(p.LastBackup) > backupAge
 	if p.NextReply, p.RepliesWait, err = d.Store.RepliesDue(r.Context()); err != nil {
 		return err
 	}

@@ -251,7 +251,7 @@ func (d *Dashboard) addUnfinished(p *taskPage, b *turnBuilder, ended int64) erro
 
 // addCurrent adds the first turn that has not ended, with its steps so far.
 func (d *Dashboard) addCurrent(p *taskPage, b *turnBuilder, t store.Turn) error {
-	s, _, leave, err := d.cfg.Runner.Streams.State(b.r.Context(), t.ID)
+	s, _, leave, err := d.Runner.Streams.State(b.r.Context(), t.ID)
 	if err != nil {
 		return err
 	}

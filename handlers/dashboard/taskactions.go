@@ -78,7 +78,7 @@ func (d *Dashboard) turnAgain(r *frame.Request, task store.Task, seq string) (t 
 	all, err := d.Store.FilesByTurn(r.Context(), t)
 	for _, f := range store.TurnFiles(all, t.Num, store.Attached) {
 		// The copy in the data folder is unchanged, although the worker may have changed its file.
-		files = append(files, store.File{ID: db.NewID("fil", d.cfg.Now()), Path: path.Base(f.Path),
+		files = append(files, store.File{ID: db.NewID("fil", d.Now()), Path: path.Base(f.Path),
 			Title: path.Base(f.Path), MediaType: f.MediaType, Size: f.Size, SHA256: f.SHA256})
 	}
 	return t, files, err
@@ -112,12 +112,12 @@ func (d *Dashboard) repeat(r *frame.Request, task store.Task, seq string, key db
 	}
 	n := store.NewTurn{Caller: r.Who.Caller, TaskID: task.ID, WorkerID: task.WorkerID, Input: turn.Input,
 		AlwaysQueue: true, Budget: cmp.Or(turn.Budget, store.BudgetStandard), IdempotencyKey: key}
-	_, err = d.cfg.Runner.Accept(r.Context(), runner.Instruction{NewTurn: n, Files: files})
+	_, err = d.Runner.Accept(r.Context(), runner.Instruction{NewTurn: n, Files: files})
 	return err
 }
 
 func (d *Dashboard) cancelTask(r *frame.Request) (string, error) {
-	task, err := d.cfg.Runner.AbortTask(r.Context(), r.Who.Caller, r.Params.ByName("taskId"))
+	task, err := d.Runner.AbortTask(r.Context(), r.Who.Caller, r.Params.ByName("taskId"))
 	return frame.Done(view.TaskPath(task.ID), "task-cancelled"), err
 }
 
@@ -142,7 +142,7 @@ func (d *Dashboard) decideApproval(_ http.ResponseWriter, r *frame.Request, f *f
 	if decision.Approved && f.Get("restOfTask") != "" {
 		decision.RestOfTask, message = true, "tool-allowed"
 	}
-	_, err = d.cfg.Runner.DecideApproval(r.Context(), r.Who.Caller, task.ID, id, decision)
+	_, err = d.Runner.DecideApproval(r.Context(), r.Who.Caller, task.ID, id, decision)
 	if db.IsKind(err, db.Conflict) {
 		message, err = "decided-already", nil
 	}

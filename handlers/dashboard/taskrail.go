@@ -28,7 +28,7 @@ func (n railNow) Dollars() float64 { return n.Credits / 100 }
 // newRailNow returns the figures of a turn.
 func (b *turnBuilder) newRailNow(s stream.State, a activity) railNow {
 	u := usageOf(s)
-	n := railNow{activity: a, Budget: s.Turn.Budget, Limit: b.d.cfg.Runner.Limits(s.Turn.Budget).Credits,
+	n := railNow{activity: a, Budget: s.Turn.Budget, Limit: b.d.Runner.Limits(s.Turn.Budget).Credits,
 		Input: u.InputTokens, Output: u.OutputTokens, Shared: b.shares(s.Turn)}
 	if n.Limit > 0 {
 		n.Percent = min(100, int(100*n.Credits/n.Limit))

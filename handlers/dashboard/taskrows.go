@@ -74,7 +74,7 @@ type rowMaker struct {
 
 // taskRows returns the rows of tasks. The ones that wait for the user come first and only once.
 func (d *Dashboard) taskRows(r *frame.Request, waiting []waitingTask, tasks []store.Task) ([]taskRow, error) {
-	m := rowMaker{d: d, r: r, doing: d.cfg.Runner.Streams.Doing(r.Who.OrganizationID),
+	m := rowMaker{d: d, r: r, doing: d.Runner.Streams.Doing(r.Who.OrganizationID),
 		titles: map[string]string{}, names: map[string]string{}}
 	rows, known := make([]taskRow, 0, len(waiting)+len(tasks)), map[string]bool{}
 	for _, t := range waiting {

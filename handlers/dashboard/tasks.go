@@ -22,7 +22,7 @@ func (d *Dashboard) taskRoutes() {
 	d.On("GET", "/tasks/:taskId/live", d.watchTask)
 	d.On("POST", "/tasks/:taskId/cancel", frame.Button(d.cancelTask))
 	d.On("POST", "/tasks/:taskId/archive",
-		frame.Changing("taskId", d.cfg.Runner.ArchiveTask, frame.Done("/tasks", "task-archived")))
+		frame.Changing("taskId", d.Runner.ArchiveTask, frame.Done("/tasks", "task-archived")))
 	d.On("POST", "/tasks/:taskId/approvals/:approvalId", d.onTask(d.decideApproval))
 	d.On("GET", "/tasks/:taskId/turns/:turn", d.showTurn)
 	d.On("POST", "/tasks/:taskId/turns/:turn/again", d.onTask(d.runAgain))

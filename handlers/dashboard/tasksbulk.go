@@ -76,12 +76,12 @@ func (d *Dashboard) cancelOne(r *frame.Request, id string, _ *frame.Form) error 
 	if task.Unfinished == 0 {
 		return errWrongState
 	}
-	_, err = d.cfg.Runner.AbortTask(r.Context(), r.Who.Caller, task.ID)
+	_, err = d.Runner.AbortTask(r.Context(), r.Who.Caller, task.ID)
 	return err
 }
 
 func (d *Dashboard) archiveOne(r *frame.Request, id string, _ *frame.Form) error {
-	return d.cfg.Runner.ArchiveTask(r.Context(), r.Who.Caller, id)
+	return d.Runner.ArchiveTask(r.Context(), r.Who.Caller, id)
 }
 
 // retryOne adds the instruction of the last turn to the task again, if that turn failed or was

@@ -58,7 +58,7 @@ func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Appro
 	mine := slices.ContainsFunc(asks, func(a store.Approval) bool { return a.MayDecide })
 	brief := statusOf(b.r.Lang, s.Turn.Status, s.Turn.Wait, mine)
 	a := activity{State: brief, Brief: brief, Took: s.Turn.Duration,
-		Credits: db.Credits(usageOf(s).Cost()), Step: usageOf(s).Steps, Now: b.d.cfg.Now().UnixMilli()}
+		Credits: db.Credits(usageOf(s).Cost()), Step: usageOf(s).Steps, Now: b.d.Now().UnixMilli()}
 	if a.Ended = s.Turn.Status.Ended(); a.Ended {
 		return a
 	}
@@ -73,7 +73,7 @@ func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Appro
 		a.State, a.Label = a.Brief, b.asksText(asks, mine)
 	}
 	if s.Turn.StartedAt != nil {
-		a.Since, a.Took = s.Turn.StartedAt.UnixMilli(), show.Took(*s.Turn.StartedAt, b.d.cfg.Now())
+		a.Since, a.Took = s.Turn.StartedAt.UnixMilli(), show.Took(*s.Turn.StartedAt, b.d.Now())
 	}
 	a.Rate = rateOf(s)
 	return a

@@ -34,10 +34,10 @@ func (d *Dashboard) watchTask(w http.ResponseWriter, r *frame.Request) error {
 	}
 	taskID := p.Task.ID // read by the check below, which runs on another goroutine than the one that changes the page
 	r.Release()         // an open stream does not count as a concurrent request: streams have their own limit
-	if d.cfg.API.Forward(w, r.Request, p.Worker.ID) {
+	if d.API.Forward(w, r.Request, p.Worker.ID) {
 		return nil
 	}
-	return d.cfg.API.StreamPage(w, r.Request, r.Who, watch, func(ctx context.Context) error {
+	return d.API.StreamPage(w, r.Request, r.Who, watch, func(ctx context.Context) error {
 		who, err := d.SameSession(ctx, r)
 		if err == nil {
 			_, _, err = d.Store.Task(ctx, who.Caller, taskID)
@@ -126,7 +126,7 @@ func (w *taskWatch) Next(ctx context.Context) (events []stream.Event, done bool,
 
 // look returns the changed pieces. Without changes it waits for one, and returns nothing.
 func (w *taskWatch) look(ctx context.Context) ([]stream.Event, error) {
-	s, changed, leave, err := w.d.cfg.Runner.Streams.State(ctx, w.turn.ID)
+	s, changed, leave, err := w.d.Runner.Streams.State(ctx, w.turn.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (w *taskWatch) look(ctx context.Context) ([]stream.Event, error) {
 		if w.ended {
 			return nil, nil
 		}
-		return nil, w.d.cfg.Runner.Streams.Await(ctx, changed)
+		return nil, w.d.Runner.Streams.Await(ctx, changed)
 	}
 	w.next = time.Now().Add(frameEvery)
 	data, err := view.Marshal(u)

@@ -133,7 +133,7 @@ func (t *throttle) forgive(email, addr string, right bool) {
 func (d *Dashboard) checkPassword(r *frame.Request, email, password string) (c people.Caller, err error) {
 	addr := serve.ClientAddr(r.Request)
 	if err := d.throttle.begin(email, addr); err != nil {
-		d.cfg.Log.WarnContext(r.Context(), "sign-in throttled", "remote", addr)
+		d.Log.WarnContext(r.Context(), "sign-in throttled", "remote", addr)
 		return c, err
 	}
 	err = d.hashing(r, "", func() error {
@@ -141,7 +141,7 @@ func (d *Dashboard) checkPassword(r *frame.Request, email, password string) (c p
 		return err
 	})
 	if db.IsKind(err, db.Unauthorized) {
-		d.cfg.Log.InfoContext(r.Context(), "sign-in refused", "remote", addr) // no email: people type passwords there
+		d.Log.InfoContext(r.Context(), "sign-in refused", "remote", addr) // no email: people type passwords there
 	} else {
 		d.throttle.forgive(email, addr, err == nil)
 	}
@@ -152,7 +152,7 @@ func (d *Dashboard) checkPassword(r *frame.Request, email, password string) (c p
 // hashing runs do, which checks or sets a password. Hashing needs much CPU time, so it is limited
 // for the client's address, the user and the organization. A refusal is a TryLater error.
 func (d *Dashboard) hashing(r *frame.Request, organizationID string, do func() error) error {
-	release, err := d.cfg.API.HoldPassword(serve.ClientAddr(r.Request), r.Who.UserID, organizationID)
+	release, err := d.API.HoldPassword(serve.ClientAddr(r.Request), r.Who.UserID, organizationID)
 	if err == nil {
 		defer release()
 		err = do()

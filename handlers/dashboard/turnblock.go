@@ -254,7 +254,7 @@ func (b *turnBuilder) addFiles(block *turnBlock) error {
 // file returns the link of a file. The link has no host, so that it works under each name of this
 // server.
 func (b *turnBuilder) file(f store.File) fileLink {
-	return fileLink{Name: path.Base(f.Path), URL: strings.TrimPrefix(b.d.cfg.Runner.FileURL(f), b.d.cfg.BaseURL),
+	return fileLink{Name: path.Base(f.Path), URL: strings.TrimPrefix(b.d.Runner.FileURL(f), b.d.BaseURL),
 		MediaType: f.MediaType, Size: f.Size}
 }
 

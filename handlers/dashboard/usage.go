@@ -160,7 +160,7 @@ func rangeOf(r *frame.Request) (days int) {
 func (d *Dashboard) showUsage(w http.ResponseWriter, r *frame.Request) error {
 	v := r.URL.Query()
 	days, measure, by := rangeOf(r), pick(usageMeasures(r), v.Get("show"), 0), pick(usageGroups(r), v.Get("by"), 0)
-	p := usagePage{Days: days, Measure: measure, By: by, Month: r.Month(d.cfg.Now().UTC()),
+	p := usagePage{Days: days, Measure: measure, By: by, Month: r.Month(d.Now().UTC()),
 		Heading: r.T("%s by day and %s", measure.Label, r.Lang.Label("usage group", by.Value)),
 		CSV:     "/usage.csv?days=" + strconv.Itoa(days)}
 	set := url.Values{"days": {strconv.Itoa(days)}, "show": {measure.Value}, "by": {by.Value}}
@@ -239,7 +239,7 @@ func newUsagePart(r *frame.Request, part store.UsagePart, rank int, by store.Usa
 
 // downloadUsage sends the usage of each day, the oldest first.
 func (d *Dashboard) downloadUsage(w http.ResponseWriter, r *frame.Request) error {
-	last := d.cfg.Now().UTC()
+	last := d.Now().UTC()
 	day := last.AddDate(0, 0, 1-rangeOf(r))
 	nextDay := func() (rows [][]string, more bool, err error) {
 		usage, err := d.Store.UsageOn(r.Context(), r.Who.Caller, day)

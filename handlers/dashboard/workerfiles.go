@@ -37,7 +37,7 @@ func (f fileRow) TaskPath() string { return view.TaskPath(f.TaskID) }
 // fileRow returns a file with its addresses. An address has no host, so that it works under each
 // name of this server.
 func (d *Dashboard) fileRow(f store.File, taskID string) fileRow {
-	local := strings.TrimPrefix(d.cfg.Runner.FileURL(f), d.cfg.BaseURL) // /api/workers/ID/files/PATH?v=VERSION
+	local := strings.TrimPrefix(d.Runner.FileURL(f), d.BaseURL) // /api/workers/ID/files/PATH?v=VERSION
 	preview := strings.Replace(strings.TrimPrefix(local, "/api"), "/files/", "/preview/", 1)
 	return fileRow{File: f, TaskID: taskID, Preview: preview, Bytes: local}
 }

@@ -48,7 +48,7 @@ func (d *Dashboard) workerPatch(r *frame.Request, f *frame.Form, before *store.W
 		p.Model = &model
 	}
 	var wrong db.Fields
-	d.cfg.Runner.CheckWorker(r.Context(), r.Who.Caller, &wrong, runner.Draft{WorkerPatch: p}, before.Settings)
+	d.Runner.CheckWorker(r.Context(), r.Who.Caller, &wrong, runner.Draft{WorkerPatch: p}, before.Settings)
 	if broken != nil {
 		wrong.Add("outputSchema", "%s", broken.Error())
 	}

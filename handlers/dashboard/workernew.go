@@ -75,7 +75,7 @@ func (d *Dashboard) createWorker(_ http.ResponseWriter, r *frame.Request, f *fra
 		return "", err
 	}
 	key := frame.FormKey(r.Who.Caller, f.Get("token"), f.Values.Encode())
-	made, _, err := d.cfg.Runner.CreateWorker(r.Context(), r.Who.Caller, draft, key)
+	made, _, err := d.Runner.CreateWorker(r.Context(), r.Who.Caller, draft, key)
 	if fromPrompt(f) {
 		return frame.Done("/workers/"+made.ID+"/settings", "worker-written"), err
 	}
@@ -91,7 +91,7 @@ func (d *Dashboard) draft(r *frame.Request, f *frame.Form) (runner.Draft, error)
 	draft := runner.Draft{Prompt: strings.TrimSpace(f.Text("prompt"))}
 	var wrong db.Fields
 	wrong.Check(draft.Prompt != "", "prompt", "is required")
-	d.cfg.Runner.CheckWorker(r.Context(), r.Who.Caller, &wrong, draft, store.WorkerSettings{})
+	d.Runner.CheckWorker(r.Context(), r.Who.Caller, &wrong, draft, store.WorkerSettings{})
 	return draft, wrong.Err()
 }
 

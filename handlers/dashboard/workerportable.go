@@ -17,7 +17,7 @@ func (d *Dashboard) portableRoutes() {
 
 // exportWorker sends a worker as a file.
 func (d *Dashboard) exportWorker(w http.ResponseWriter, r *frame.Request) error {
-	out, err := d.cfg.API.ExportWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"))
+	out, err := d.API.ExportWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"))
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (d *Dashboard) importWorker(w http.ResponseWriter, r *frame.Request) error 
 		}
 	}
 	key := frame.FormKey(r.Who.Caller, f.Get("token"), string(sent.Content))
-	wrk, _, err := d.cfg.API.ImportWorker(r.Context(), r.Who.Caller, file, key)
+	wrk, _, err := d.API.ImportWorker(r.Context(), r.Who.Caller, file, key)
 	if err == nil {
 		return frame.Redirect(w, r, frame.Done("/workers/"+wrk.ID, "worker-made"))
 	}

@@ -246,7 +246,7 @@ func (d *Dashboard) pauseSchedule(pause bool, message string) func(r *frame.Requ
 func (d *Dashboard) runSchedule(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	id := r.Params.ByName("scheduleId")
 	key := frame.FormKey(r.Who.Caller, f.Get("token"), "run "+id)
-	a, err := d.cfg.Runner.RunSchedule(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), id, key, frame.RequestID(w))
+	a, err := d.Runner.RunSchedule(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), id, key, frame.RequestID(w))
 	return view.TaskPath(a.Turn.TaskID), err
 }
 

@@ -26,7 +26,7 @@ type workerFields struct {
 
 func (d *Dashboard) workerFields(r *frame.Request, f *frame.Form) workerFields {
 	return workerFields{Form: f, lang: r.Lang, Model: d.ModelField(r, f),
-		Tools: d.cfg.Runner.ToolNames(), Servers: d.cfg.Servers.Names(), OwnTools: d.cfg.Runner.OwnTools()}
+		Tools: d.Runner.ToolNames(), Servers: d.cfg.Servers.Names(), OwnTools: d.Runner.OwnTools()}
 }
 
 // MCPHint returns the hint of the field for MCP tools.
@@ -84,9 +84,9 @@ func (d *Dashboard) settingsForm(wrk store.Worker) *frame.Form {
 		"mcpTools": strings.Join(wrk.Settings.MCPTools, " "), "workspace": string(wrk.Workspace),
 		"keepTaskDays": daysText(wrk.KeepTaskDays), "effort": string(wrk.Settings.Effort),
 		"temperature": temperatureText(wrk.Settings.Temperature)})
-	showRules(f, "tools", wrk.Settings.Tools, d.cfg.Runner.OwnTools())
-	showRules(f, "strangerTools", wrk.Settings.StrangerTools, d.cfg.Runner.OwnTools())
-	known := d.cfg.Runner.ToolNames()
+	showRules(f, "tools", wrk.Settings.Tools, d.Runner.OwnTools())
+	showRules(f, "strangerTools", wrk.Settings.StrangerTools, d.Runner.OwnTools())
+	known := d.Runner.ToolNames()
 	// A text field holds the tools without a check box, such as those of MCP servers.
 	var other []string
 	for _, tool := range wrk.Settings.ApprovalTools {
@@ -161,7 +161,7 @@ func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *frame.Request) error 
 		p.Delete = f
 		return d.Render(w, r, http.StatusUnprocessableEntity, "worker-settings.html", r.Head.PageTitle(r), p)
 	}
-	if err := d.cfg.Runner.DeleteWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId")); err != nil {
+	if err := d.Runner.DeleteWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId")); err != nil {
 		return err
 	}
 	d.cfg.ScheduleChanged() // the worker's schedules ended with it

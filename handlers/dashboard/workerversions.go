@@ -233,6 +233,6 @@ func (d *Dashboard) restoreVersion(_ http.ResponseWriter, r *frame.Request, f *f
 	}
 	id := r.Params.ByName("workerId")
 	key := frame.FormKey(r.Who.Caller, f.Get("token"), "restore "+strconv.FormatInt(v.Number, 10))
-	_, _, err = d.cfg.Runner.RestoreVersion(r.Context(), r.Who.Caller, id, v, nil, key)
+	_, _, err = d.Runner.RestoreVersion(r.Context(), r.Who.Caller, id, v, nil, key)
 	return frame.Done("/workers/"+id+"/versions", "version-restored"), err
 }

@@ -90,7 +90,7 @@ func (d *Dashboard) redeliver(_ http.ResponseWriter, r *frame.Request, f *frame.
 func (d *Dashboard) deliver(r *frame.Request, f *frame.Form, content string,
 	send func(workerID string, key db.IdempotencyKey) (store.Execution, bool, error)) (string, error) {
 	key := frame.FormKey(r.Who.Caller, f.Get("token"), content)
-	release, err := d.cfg.API.HoldDelivery(r.Context(), r.Who, key)
+	release, err := d.API.HoldDelivery(r.Context(), r.Who, key)
 	if err != nil {
 		return "", err
 	}

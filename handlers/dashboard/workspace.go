@@ -114,7 +114,7 @@ func (d *Dashboard) browse(w http.ResponseWriter, r *frame.Request) error {
 		return err
 	}
 	var show func() error
-	exists, err := d.cfg.Runner.Browse(at.folder, func(ws *workspace.Workspace) error {
+	exists, err := d.Runner.Browse(at.folder, func(ws *workspace.Workspace) error {
 		e, err := ws.Stat(at.Path)
 		if err != nil {
 			return err
@@ -237,7 +237,7 @@ func (d *Dashboard) sendWorkspaceFile(w http.ResponseWriter, r *frame.Request) e
 	if err != nil {
 		return err
 	}
-	exists, err := d.cfg.Runner.Browse(at.folder, func(ws *workspace.Workspace) error {
+	exists, err := d.Runner.Browse(at.folder, func(ws *workspace.Workspace) error {
 		f, err := ws.Open(at.Path)
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ func (fr *Frame) SendCSV(w http.ResponseWriter, r *Request, name string, header 
 			return nil //nolint:nilerr // the browser closed the connection
 		}
 		if part, more, err = rows(); err != nil {
-			fr.cfg.Log.ErrorContext(r.Context(), "download", "file", name, "err", err)
+			fr.Log.ErrorContext(r.Context(), "download", "file", name, "err", err)
 			panic(http.ErrAbortHandler) // the browser must see that the table is not complete
 		}
 	}

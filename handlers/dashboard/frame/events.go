@@ -12,7 +12,7 @@ import (
 // itself. The stream ends with the session, and when the user switches to another organization.
 func (fr *Frame) StreamEvents(w http.ResponseWriter, r *Request) error {
 	r.Release() // an open stream does not count as a concurrent request: streams have their own limits
-	return fr.cfg.API.StreamChanges(w, r.Request, r.Who, r.URL.Query().Get("since"), func(ctx context.Context) error {
+	return fr.API.StreamChanges(w, r.Request, r.Who, r.URL.Query().Get("since"), func(ctx context.Context) error {
 		_, err := fr.SameSession(ctx, r)
 		return err
 	})

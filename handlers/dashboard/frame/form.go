@@ -224,7 +224,7 @@ func FormKey(c people.Caller, token, content string) db.IdempotencyKey {
 
 // Token returns a new name for a form. A second click on its button sends the same name, so that
 // the store repeats nothing.
-func (fr *Frame) Token() string { return db.NewID("frm", fr.cfg.Now()) }
+func (fr *Frame) Token() string { return db.NewID("frm", fr.Now()) }
 
 // An amountField is a field for a number, with a second field for its unit of time.
 type amountField struct {

@@ -48,8 +48,14 @@ type Config struct {
 // A Frame answers requests for pages: it knows who asks and in which language, calls the handle of the page,
 // and draws the page or its error. It is an http.Handler.
 type Frame struct {
-	cfg       Config
 	Store     *store.Store
+	Runner    *runner.Runner
+	API       *handlers.API
+	Log       *slog.Logger
+	Now       func() time.Time
+	BaseURL   string // ends without a slash
+	Version   string // of the program
+	cfg       Config
 	router    *httprouter.Router
 	origins   *http.CrossOriginProtection
 	Languages []*text.Language
@@ -63,7 +69,8 @@ type Frame struct {
 
 // New returns a frame without pages. It returns an error if cfg.BaseURL cannot be parsed.
 func New(cfg Config) (*Frame, error) {
-	f := &Frame{cfg: cfg, Store: cfg.Store, router: httprouter.New(), origins: http.NewCrossOriginProtection(),
+	f := &Frame{Store: cfg.Store, Runner: cfg.Runner, API: cfg.API, Log: cfg.Log, Now: cfg.Now, BaseURL: cfg.BaseURL,
+		Version: cfg.Version, cfg: cfg, router: httprouter.New(), origins: http.NewCrossOriginProtection(),
 		Secure: strings.HasPrefix(cfg.BaseURL, "https://")}
 	// A proxy may send another host name than the browser does: forms from the base URL
 	// are always accepted.
@@ -114,7 +121,7 @@ func PolicyFor(target string) string {
 // ServeHTTP answers a request.
 func (fr *Frame) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("X-Request-Id", db.NewID("req", fr.cfg.Now()))
+	h.Set("X-Request-Id", db.NewID("req", fr.Now()))
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -127,7 +134,7 @@ func (fr *Frame) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// body.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(fr.cfg.FormTime))
 	}
-	handlers.Logged(fr.cfg.Log, fr.cfg.Now, w, r, fr.router.ServeHTTP)
+	handlers.Logged(fr.Log, fr.Now, w, r, fr.router.ServeHTTP)
 }
 
 // A Request is an HTTP request and the user who makes it.
@@ -203,16 +210,16 @@ func (fr *Frame) Open(method, pattern string, h Handle) {
 // shared runs h. It returns an error if the user has too many concurrent requests.
 func (fr *Frame) shared(w http.ResponseWriter, r *Request, h Handle) error {
 	if r.Who.UserID != "" {
-		release, err := fr.cfg.API.HoldPage(r.Who)
+		release, err := fr.API.HoldPage(r.Who)
 		if err != nil {
 			return err
 		}
 		r.Release = sync.OnceFunc(release)
 		defer r.Release()
 		// Before the page is read, so that it gets every later change.
-		r.since = fr.cfg.Runner.Streams.ChangesNow(r.Who.OrganizationID)
+		r.since = fr.Runner.Streams.ChangesNow(r.Who.OrganizationID)
 	}
-	return handlers.Recovered(fr.cfg.Log, "page", RequestID(w), func() error { return h(w, r) })
+	return handlers.Recovered(fr.Log, "page", RequestID(w), func() error { return h(w, r) })
 }
 
 // identify stores the signed-in user in r. It returns an error for a request that another site made
@@ -254,7 +261,7 @@ func (fr *Frame) refuse(w http.ResponseWriter, r *Request, err error) {
 		handlers.SetRetryAfter(w.Header(), e)
 	}
 	if err := fr.Render(w, r, p.Status, "error.html", p.title(r), p); err != nil {
-		fr.cfg.Log.Error("error page", "request", p.RequestID, "err", err)
+		fr.Log.Error("error page", "request", p.RequestID, "err", err)
 		http.Error(w, p.Message, p.Status)
 	}
 }

@@ -21,7 +21,7 @@ func (fr *Frame) functions(l *text.Language) template.FuncMap {
 		"state":     show.TranslatedState(l),
 		"glyph":     fr.Glyph,
 		"host":      func() string { return fr.host },
-		"version":   func() string { return fr.cfg.Version },
+		"version":   func() string { return fr.Version },
 		"asset":     fr.assets.address,
 		"time":      func(v any) template.HTML { return fr.showTime(l, v) },
 		"role":      func(role people.Role) string { return l.T(show.Role(role)) },
@@ -34,7 +34,7 @@ func (fr *Frame) functions(l *text.Language) template.FuncMap {
 		"field":     newField,
 		"amount":    newAmount,
 		"exactTime": func(t time.Time) string { return show.ExactTime(l, t) },
-		"base":      func() string { return fr.cfg.BaseURL },
+		"base":      func() string { return fr.BaseURL },
 		"tokens":    show.Tokens,
 		"inc":       func(i int) int { return i + 1 },
 		"trigger":   func(from people.Trigger) string { return show.Trigger(l, from) },
@@ -57,7 +57,7 @@ func (fr *Frame) showTime(l *text.Language, v any) template.HTML {
 		return template.HTML(template.HTMLEscapeString(l.T("never"))) //nolint:gosec // a constant text
 	}
 	exact := t.UTC().Format("2006-01-02 15:04:05 UTC")
-	words := template.HTMLEscapeString(show.Relative(l, t.UTC(), fr.cfg.Now()))
+	words := template.HTMLEscapeString(show.Relative(l, t.UTC(), fr.Now()))
 	tag := fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, t.UTC().Format(time.RFC3339), exact, words)
 	return template.HTML(tag) //nolint:gosec // digits and constant texts
 }

@@ -19,9 +19,9 @@ type ModelField struct {
 // ModelField returns the field for a form. If the models cannot be read, it has only the text
 // field.
 func (fr *Frame) ModelField(r *Request, f *Form) ModelField {
-	choices, err := fr.cfg.Runner.ModelChoices(r.Context(), r.Who.OrganizationID)
+	choices, err := fr.Runner.ModelChoices(r.Context(), r.Who.OrganizationID)
 	if err != nil && r.Context().Err() == nil {
-		fr.cfg.Log.Error("models of the organization", "err", err)
+		fr.Log.Error("models of the organization", "err", err)
 	}
 	return ModelField{f, choices}
 }
@@ -59,7 +59,7 @@ type ModelState struct {
 
 // ModelState returns the state for the caller's organization.
 func (fr *Frame) ModelState(ctx context.Context, organizationID string) ModelState {
-	names, err := fr.cfg.Runner.DefaultModels(ctx, organizationID)
+	names, err := fr.Runner.DefaultModels(ctx, organizationID)
 	if err != nil || len(names) == 0 {
 		return ModelState{} // the page works without the state
 	}

@@ -109,7 +109,7 @@ func (fr *Frame) Render(w http.ResponseWriter, r *Request, status int, file, tit
 		if v.Pinned, err = fr.Store.Pins(r.Context(), r.Who.Caller); err != nil {
 			return err
 		}
-		v.Busy = fr.cfg.Runner.Streams.Busy(r.Who.OrganizationID)
+		v.Busy = fr.Runner.Streams.Busy(r.Who.OrganizationID)
 		// The layout offers a switch between organizations only if there are several.
 		if len(list) > 1 {
 			v.Organizations = list

@@ -40,7 +40,7 @@ func Budgets(l *text.Language) []Option {
 // ReadRunBox reads a run box that was sent. With an error, the form has the fields before the fault,
 // so that the page can show it again.
 func (fr *Frame) ReadRunBox(w http.ResponseWriter, r *Request) (*handlers.PageForm, *Form, error) {
-	sent, err := fr.cfg.API.ReadPageForm(w, r.Request, r.Who)
+	sent, err := fr.API.ReadPageForm(w, r.Request, r.Who)
 	if err != nil && sent.Values.Get("budget") == "" {
 		sent.Values.Set("budget", string(store.BudgetStandard))
 	}
@@ -54,7 +54,7 @@ func (fr *Frame) SubmitRunBox(w http.ResponseWriter, r *Request, sent *handlers.
 	turn.Budget = cmp.Or(store.Budget(sent.Values.Get("budget")), store.BudgetStandard)
 	// Two clicks send the same form twice. The key makes them one turn.
 	turn.IdempotencyKey = FormKey(r.Who.Caller, sent.Values.Get("token"), string(sent.Content))
-	accepted, err := fr.cfg.Runner.Accept(r.Context(),
+	accepted, err := fr.Runner.Accept(r.Context(),
 		runner.Instruction{NewTurn: turn, Files: sent.Files, Log: []any{"request", RequestID(w)}})
 	return accepted.Turn, err
 }
