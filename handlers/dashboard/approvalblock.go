@@ -72,7 +72,7 @@ func headingOf(r *frame.Request, b approvalBlock) string {
 	if b.IsQuestion() {
 		return r.T("A question")
 	}
-	path := visible.Line(argumentsOf(b.Input).text("path"))
+	path := visible.Line(show.ArgumentsOf(b.Input).Text("path"))
 	switch b.ToolName {
 	case "shell":
 		return r.T("Run this command?")
@@ -123,17 +123,16 @@ func consequenceOf(r *frame.Request, b approvalBlock) string {
 // The limits of approvals on the page of a task. Users must not decide on arguments that they
 // cannot see. So the page shows where an argument is truncated, and links to the whole.
 const (
-	approvalsOfTask = 50       // approvals to read; the waiting ones are among the newest
-	approvalsShown  = 6        // waiting approvals on the page
-	bodyBytes       = 2 << 10  // HTML of the question or the call, on the page of the task
-	decideBytes     = 32 << 10 // the same on the page of a link
-	choiceOnButton  = 60       // characters of an answer to choose
+	approvalsShown = 6        // waiting approvals on the page
+	bodyBytes      = 2 << 10  // HTML of the question or the call, on the page of the task
+	decideBytes    = 32 << 10 // the same on the page of a link
+	choiceOnButton = 60       // characters of an answer to choose
 )
 
 // pendingOf returns the waiting approvals of a task, the oldest first.
 func (d *Dashboard) pendingOf(r *frame.Request, taskID string) ([]store.Approval, error) {
 	list, _, err := d.Store.Approvals(r.Context(), r.Who.Caller,
-		store.ApprovalQuery{TaskID: taskID, Limit: approvalsOfTask})
+		store.ApprovalQuery{TaskID: taskID, Limit: frame.ApprovalsOfTask})
 	list = slices.DeleteFunc(list, func(a store.Approval) bool { return a.Status != store.ApprovalPending })
 	slices.Reverse(list)
 	return list, err

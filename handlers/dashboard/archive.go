@@ -185,7 +185,7 @@ const archivePage = 100
 
 // zipTaskFiles sends the files that a task has published, each in its newest version.
 func (d *Dashboard) zipTaskFiles(w http.ResponseWriter, r *frame.Request) error {
-	task, _, err := d.task(r)
+	task, _, err := d.Store.Task(r.Context(), r.Who.Caller, r.Params.ByName("taskId"))
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (e auditRow) Changed() *auditValue {
 	if name == "" || e.Subject == e.UserID {
 		return nil
 	}
-	return &auditValue{Text: brief(name), Path: recordPath(e.Subject)}
+	return &auditValue{Text: show.Brief(name), Path: recordPath(e.Subject)}
 }
 
 // Details returns the further values of the entry, sorted by name. It leaves out empty values, and
@@ -87,7 +87,7 @@ func (e auditRow) Details() (list []auditValue) {
 			continue
 		}
 		if value != "" && value != shown {
-			list = append(list, auditValue{cmp.Or(e.r.Lang.Label("audit detail", name), name), brief(value), path})
+			list = append(list, auditValue{cmp.Or(e.r.Lang.Label("audit detail", name), name), show.Brief(value), path})
 		}
 	}
 	return list

@@ -63,36 +63,6 @@ func (i planItem) Class() string {
 	return "todo"
 }
 
-// arguments are the arguments of a call. A model wrote them, so each may have any type: a field of
-// an unexpected type counts as empty.
-type arguments map[string]json.RawMessage
-
-// argumentsOf reads the arguments of a call. It returns nil if they are no object.
-func argumentsOf(input json.RawMessage) (a arguments) {
-	if json.Unmarshal(input, &a) != nil {
-		return nil
-	}
-	return a
-}
-
-// text returns an argument that is a string, "" otherwise.
-func (a arguments) text(name string) (value string) {
-	if json.Unmarshal(a[name], &value) != nil {
-		return ""
-	}
-	return value
-}
-
-// first returns the first of the named arguments that is a string with text.
-func (a arguments) first(names ...string) string {
-	for _, name := range names {
-		if value := a.text(name); strings.TrimSpace(value) != "" {
-			return value
-		}
-	}
-	return ""
-}
-
 // maxArgument is the number of characters of an argument on the closed line.
 const maxArgument = 90
 
@@ -113,29 +83,29 @@ func iconOf(tool string) string {
 }
 
 // argumentOf returns the most important argument of a call.
-func argumentOf(l *text.Language, tool string, a arguments) string {
+func argumentOf(l *text.Language, tool string, a show.Arguments) string {
 	switch tool {
 	case "shell":
-		return oneLine(a.text("command"))
+		return oneLine(a.Text("command"))
 	case "update_plan":
 		items := planOf(a["items"])
 		return l.N(int64(len(items)), "%d item, %d done", "%d items, %d done", doneOf(items))
 	case "web_fetch":
-		address := a.text("url")
+		address := a.Text("url")
 		if u, err := url.Parse(address); err == nil && u.Host != "" {
 			return oneLine(u.Host + strings.TrimSuffix(u.Path, "/"))
 		}
 		return oneLine(address)
 	case "web_search":
-		return oneLine("“" + a.text("query") + "”")
+		return oneLine("“" + a.Text("query") + "”")
 	case "search_files":
-		where := a.first("path", "glob")
+		where := a.First("path", "glob")
 		if where == "" {
-			return oneLine("“" + a.text("pattern") + "”")
+			return oneLine("“" + a.Text("pattern") + "”")
 		}
-		return oneLine(l.T("“%s” in %s", a.text("pattern"), where))
+		return oneLine(l.T("“%s” in %s", a.Text("pattern"), where))
 	}
-	return oneLine(a.first("path", "question", "worker", "task", "to", "url", "query", "command", "name", "title",
+	return oneLine(a.First("path", "question", "worker", "task", "to", "url", "query", "command", "name", "title",
 		"id"))
 }
 
@@ -161,7 +131,7 @@ func doneOf(items []planItem) (n int) {
 }
 
 // resultOf returns the result of a call in a few words.
-func resultOf(l *text.Language, tool string, a arguments, output json.RawMessage) string {
+func resultOf(l *text.Language, tool string, a show.Arguments, output json.RawMessage) string {
 	var plain string
 	isText := json.Unmarshal(output, &plain) == nil
 	switch tool {
@@ -170,7 +140,7 @@ func resultOf(l *text.Language, tool string, a arguments, output json.RawMessage
 			return l.T("exit %d", r.ExitCode)
 		}
 	case "write_file":
-		return show.Bytes(l, int64(len(a.text("content"))))
+		return show.Bytes(l, int64(len(a.Text("content"))))
 	case "read_file":
 		if isText {
 			lines := int64(strings.Count(plain, "\n"))
@@ -202,7 +172,7 @@ func resultOf(l *text.Language, tool string, a arguments, output json.RawMessage
 // of HTML each. If most is 0, the block has the closed line only.
 func (b *turnBuilder) call(t store.Turn, st store.Step, p store.Part, n int64, most int) *callBlock {
 	raw := fmt.Sprintf("%s/raw/%d/%d/calls/%d", b.path, t.Seq, st.Seq, n)
-	a := argumentsOf(p.Input)
+	a := show.ArgumentsOf(p.Input)
 	cb := &callBlock{ID: fmt.Sprintf("c%d-%d-%d", t.Seq, st.Seq, n), Name: show.Ellipsis(p.ToolName, 80),
 		Icon:     iconOf(p.ToolName),
 		Path:     fmt.Sprintf("%s/calls/%d/%d/%d", b.path, t.Seq, st.Seq, n),

@@ -64,17 +64,17 @@ type bodyMaker struct {
 
 // body returns the content of a call. output is nil while the call runs.
 func (m bodyMaker) body(tool string, input, output json.RawMessage, failed bool) callBody {
-	a := argumentsOf(input)
+	a := show.ArgumentsOf(input)
 	var b callBody
 	switch tool {
 	case "shell":
 		return m.command(a, output, failed)
 	case "write_file":
-		b.Code = m.code(a.text("path"), a.text("content"), "/input")
+		b.Code = m.code(a.Text("path"), a.Text("content"), "/input")
 	case "edit_file":
 		b.Diff = m.edit(a, output)
 	case "read_file":
-		b.Code = m.result(a.text("path"), output, failed)
+		b.Code = m.result(a.Text("path"), output, failed)
 	case "update_plan":
 		b.Plan = planOf(a["items"])
 	case "web_fetch", "web_search":
@@ -102,9 +102,9 @@ func (m bodyMaker) text(output json.RawMessage) *show.Excerpt {
 }
 
 // command returns a command with its output.
-func (m bodyMaker) command(a arguments, output json.RawMessage, failed bool) (b callBody) {
+func (m bodyMaker) command(a show.Arguments, output json.RawMessage, failed bool) (b callBody) {
 	r, _ := shellResultOf(output)
-	b.Command = &commandView{Command: m.excerpt(a.text("command"), "/input"), Output: m.excerpt(r.Output, "/output"),
+	b.Command = &commandView{Command: m.excerpt(a.Text("command"), "/input"), Output: m.excerpt(r.Output, "/output"),
 		Note: strings.TrimSpace(r.Stopped + " " + r.Note)}
 	if failed {
 		b.Text = m.text(output)
@@ -135,18 +135,18 @@ func (m bodyMaker) result(name string, output json.RawMessage, failed bool) *cod
 }
 
 // edit returns the difference that an edit has made, or would make.
-func (m bodyMaker) edit(a arguments, output json.RawMessage) *show.Diff {
+func (m bodyMaker) edit(a show.Arguments, output json.RawMessage) *show.Diff {
 	var plain string
 	if json.Unmarshal(output, &plain) == nil {
 		if v, ok := show.ParseDiff(plain, m.most); ok {
-			v.Path = show.Ellipsis(a.text("path"), maxArgument)
+			v.Path = show.Ellipsis(a.Text("path"), maxArgument)
 			if v.Cut {
 				v.More = m.whole + "/output"
 			}
 			return &v
 		}
 	}
-	v := show.Diff{Path: show.Ellipsis(a.text("path"), maxArgument)}
+	v := show.Diff{Path: show.Ellipsis(a.Text("path"), maxArgument)}
 	edits := editsOf(a)
 	v.Cut = len(edits) > maxEditsShown
 	for _, e := range edits[:min(len(edits), maxEditsShown)] {
@@ -167,15 +167,15 @@ const maxEditsShown = 20
 type editPair struct{ Old, New string }
 
 // editsOf returns the edits of a call of edit_file.
-func editsOf(a arguments) (list []editPair) {
+func editsOf(a show.Arguments) (list []editPair) {
 	if json.Unmarshal(a["edits"], &list) != nil || len(list) == 0 {
-		return []editPair{{a.text("old"), a.text("new")}}
+		return []editPair{{a.Text("old"), a.Text("new")}}
 	}
 	return list
 }
 
 // web returns an address or the results of a search.
-func (m bodyMaker) web(a arguments, output json.RawMessage, failed bool) (b callBody) {
+func (m bodyMaker) web(a show.Arguments, output json.RawMessage, failed bool) (b callBody) {
 	var r struct {
 		URL, Title, Content string
 		Results             []struct{ Title, URL string }
@@ -183,7 +183,7 @@ func (m bodyMaker) web(a arguments, output json.RawMessage, failed bool) (b call
 	if !failed {
 		_ = json.Unmarshal(output, &r) // another result has no links
 	}
-	if address := a.text("url"); address != "" {
+	if address := a.Text("url"); address != "" {
 		r.Results = append(r.Results[:0], struct{ Title, URL string }{r.Title, address})
 	}
 	for _, found := range r.Results[:min(len(r.Results), 10)] {
@@ -211,7 +211,7 @@ const maxValues = 12
 
 // others returns the arguments of other tools: a letter if they look like one, otherwise names and
 // values.
-func (m bodyMaker) others(a arguments, input, output json.RawMessage) (b callBody) {
+func (m bodyMaker) others(a show.Arguments, input, output json.RawMessage) (b callBody) {
 	names := objectNames(input)
 	if b.Letter = m.letter(a, names); b.Letter == nil {
 		b.Values = m.values(a, names, m.most/max(1, min(len(names), 4)))
@@ -224,7 +224,7 @@ func (m bodyMaker) others(a arguments, input, output json.RawMessage) (b callBod
 
 // values returns the named arguments, each with at most most bytes of HTML. A last line counts those that the page
 // leaves out.
-func (m bodyMaker) values(a arguments, names []string, most int) (list []valueView) {
+func (m bodyMaker) values(a show.Arguments, names []string, most int) (list []valueView) {
 	for _, name := range names[:min(len(names), maxValues)] {
 		value := show.ExcerptOf(visible.Text(show.JSON(a[name])), most).At(m.whole + "/input")
 		list = append(list, valueView{show.Ellipsis(visible.Text(name), 60), value})
@@ -262,7 +262,7 @@ func objectNames(raw json.RawMessage) (names []string) {
 
 // letter returns arguments as a letter, if they have a recipient and a text. It returns nil for
 // other arguments.
-func (m bodyMaker) letter(a arguments, names []string) *letterView {
+func (m bodyMaker) letter(a show.Arguments, names []string) *letterView {
 	shown := map[string]bool{} // the names of the arguments that the letter shows
 	take := func(read func(string) string, names ...string) string {
 		for _, name := range names {
@@ -275,7 +275,7 @@ func (m bodyMaker) letter(a arguments, names []string) *letterView {
 	}
 	list := func(name string) string { return listOrText(a[name]) }
 	to := take(list, "to", "recipient")
-	content := take(a.text, "body", "text", "html", "content", "message")
+	content := take(a.Text, "body", "text", "html", "content", "message")
 	if to == "" || content == "" {
 		return nil
 	}

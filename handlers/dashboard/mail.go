@@ -62,9 +62,9 @@ func (m mailRow) Outbound() bool { return m.Direction == store.Outbound }
 // Peer returns the sender of a mail, or the recipient of a reply.
 func (m mailRow) Peer() string {
 	if m.Outbound() {
-		return brief(m.To)
+		return show.Brief(m.To)
 	}
-	return brief(cmp.Or(m.From, m.MailFrom, m.r.T("nobody")))
+	return show.Brief(cmp.Or(m.From, m.MailFrom, m.r.T("nobody")))
 }
 
 // Kept reports whether the reply stays in the outbox, because the server had no relay.
@@ -75,26 +75,14 @@ func (m mailRow) Why() string {
 	if m.Kept() {
 		return m.r.T("the server had no relay")
 	}
-	return brief(m.Reason)
-}
-
-// inList is the room for a text in a list, in bytes of HTML.
-const inList = 200
-
-// brief returns a text for a list: truncated, with an ellipsis, if it is long.
-func brief(text string) string {
-	e := show.ExcerptOf(text, inList)
-	if e.Cut {
-		return e.Text + "…"
-	}
-	return text
+	return show.Brief(m.Reason)
 }
 
 // Title returns the subject, or a note that there is none.
 func (m mailRow) Title() string {
 	switch {
 	case strings.TrimSpace(m.Subject) != "":
-		return brief(m.Subject)
+		return show.Brief(m.Subject)
 	case m.Outbound() && m.Size == 0:
 		return m.r.T("(not written yet)")
 	}
@@ -214,10 +202,10 @@ func (d *Dashboard) showMail(w http.ResponseWriter, r *frame.Request) error {
 	_, err = d.Store.Releasable(r.Context(), r.Who.Caller, e.ID)
 	p.Releasable = err == nil && source != nil && p.Worker.ID != ""
 	if source != nil {
-		text, attachments := d.cfg.ReadMail(sandbox.ForClient(r.Context(), clientOf(r.Who.Caller)), source)
+		text, attachments := d.cfg.ReadMail(sandbox.ForClient(r.Context(), frame.ClientOf(r.Who.Caller)), source)
 		p.Text = show.ExcerptOf(strings.ToValidUTF8(text, "\uFFFD"), maxShownMail)
 		for _, name := range attachments[:min(len(attachments), maxAttachments)] {
-			p.Attachments = append(p.Attachments, brief(strings.ToValidUTF8(name, "\uFFFD")))
+			p.Attachments = append(p.Attachments, show.Brief(strings.ToValidUTF8(name, "\uFFFD")))
 		}
 		p.Header = show.ExcerptOf(strings.ToValidUTF8(headerOf(source), "\uFFFD"), maxShownHeader)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/workspace"
@@ -50,7 +51,7 @@ func (d *Dashboard) preview(ctx context.Context, who people.Caller, name, mediaT
 	case "image":
 		return p, nil
 	case "document":
-		return d.previewDocument(ctx, clientOf(who), mediaType, size, src)
+		return d.previewDocument(ctx, frame.ClientOf(who), mediaType, size, src)
 	case "table":
 		return previewTable(size, src)
 	}
@@ -123,11 +124,6 @@ func previewTable(size int64, src io.Reader) (preview, error) {
 	}
 	short := wholeLines(text, shownText)
 	return preview{Kind: "text", Text: short, Cut: cut || len(short) < len(text)}, nil
-}
-
-// clientOf returns the client for whom document readers show a file or a mail to a signed-in person.
-func clientOf(who people.Caller) sandbox.Client {
-	return sandbox.Client{Organization: who.OrganizationID, Sender: who.UserID}
 }
 
 // previewDocument reads the text of a document in a confined process.

@@ -47,7 +47,7 @@ func planIn(steps []store.Step) (p railPlan) {
 	for i := len(steps) - 1; i >= 0 && len(p.Items) == 0; i-- {
 		for _, c := range steps[i].ToolCalls() {
 			if c.ToolName == "update_plan" {
-				p.Items = planOf(argumentsOf(c.Input)["items"])
+				p.Items = planOf(show.ArgumentsOf(c.Input)["items"])
 			}
 		}
 	}

@@ -101,11 +101,11 @@ func (d *Dashboard) taskRows(r *frame.Request, waiting []waitingTask, tasks []st
 func (m rowMaker) row(t store.Task) (row taskRow, err error) {
 	row = taskRow{Task: t, Path: view.TaskPath(t.ID), State: string(t.Status),
 		By: m.r.Lang.Label("started by", string(t.TriggeredBy))}
-	row.Worker, err = once(m.titles, t.WorkerID, func() (string, error) {
+	row.Worker, err = frame.Once(m.titles, t.WorkerID, func() (string, error) {
 		return m.d.Store.WorkerTitle(m.r.Context(), t)
 	})
 	if err == nil && t.TriggeredBy == people.TriggerUI && t.CreatedByUserID != "" {
-		row.By, err = once(m.names, t.CreatedByUserID, func() (string, error) {
+		row.By, err = frame.Once(m.names, t.CreatedByUserID, func() (string, error) {
 			return m.d.Store.People.UserName(m.r.Context(), t.CreatedByUserID)
 		})
 	}
@@ -113,17 +113,6 @@ func (m rowMaker) row(t store.Task) (row taskRow, err error) {
 		row.What, err = m.what(t)
 	}
 	return row, err
-}
-
-// once returns the value of a key. It calls read the first time.
-func once(known map[string]string, key string, read func() (string, error)) (string, error) {
-	value, ok := known[key]
-	if ok {
-		return value, nil
-	}
-	value, err := read()
-	known[key] = value
-	return value, err
 }
 
 // textInRow bounds the second line of a row, in characters.
@@ -159,7 +148,7 @@ func (m rowMaker) activity(a stream.Activity) string {
 	switch {
 	case a.Tool != "":
 		// The model may still write the arguments.
-		what := argumentsOf(a.Input).first("path", "command", "url", "query", "pattern", "worker", "question")
+		what := show.ArgumentsOf(a.Input).First("path", "command", "url", "query", "pattern", "worker", "question")
 		return show.Ellipsis(strings.TrimSpace(a.Tool+" "+show.CollapseSpace(what)), textInRow)
 	case a.Kind == store.PartText:
 		return r.T("Writing the answer · step %d", a.Step)

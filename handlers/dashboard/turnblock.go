@@ -225,7 +225,7 @@ func (b *turnBuilder) name(userID string) (string, error) {
 	if b.names == nil {
 		b.names = map[string]string{}
 	}
-	return once(b.names, userID, func() (string, error) { return b.d.Store.People.UserName(b.r.Context(), userID) })
+	return frame.Once(b.names, userID, func() (string, error) { return b.d.Store.People.UserName(b.r.Context(), userID) })
 }
 
 // addFiles adds the files of the turn, as many as a page shows.

@@ -221,7 +221,7 @@ func choose(name, field string, options []frame.Option, set url.Values) choice {
 
 // newUsagePart returns the line of a part. rank is its place among the parts, from 0.
 func newUsagePart(r *frame.Request, part store.UsagePart, rank int, by store.UsageGroup) usagePart {
-	p := usagePart{Total: usageSum{part.Total}, Class: show.PartClass(rank), Name: brief(part.Title)}
+	p := usagePart{Total: usageSum{part.Total}, Class: show.PartClass(rank), Name: show.Brief(part.Title)}
 	switch {
 	case by == store.ByTrigger:
 		p.Name = show.Trigger(r.Lang, people.Trigger(part.ID))

@@ -50,7 +50,7 @@ func (d *Dashboard) workerRows(r *frame.Request, workers []store.Worker) ([]work
 	rows := make([]workerRow, 0, len(workers))
 	for _, w := range workers {
 		row := workerRow{Worker: w, Pinned: slices.ContainsFunc(pins, func(p store.Pin) bool { return p.ID == w.ID })}
-		row.By, err = once(names, w.UserID, func() (string, error) { return d.Store.People.UserName(r.Context(), w.UserID) })
+		row.By, err = frame.Once(names, w.UserID, func() (string, error) { return d.Store.People.UserName(r.Context(), w.UserID) })
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +92,7 @@ func (d *Dashboard) waitsFor(r *frame.Request, t store.Task) (bool, error) {
 		return false, nil
 	}
 	list, _, err := d.Store.Approvals(r.Context(), r.Who.Caller,
-		store.ApprovalQuery{TaskID: t.ID, Mine: true, Limit: approvalsOfTask})
+		store.ApprovalQuery{TaskID: t.ID, Mine: true, Limit: frame.ApprovalsOfTask})
 	return slices.ContainsFunc(list, func(a store.Approval) bool { return a.Status == store.ApprovalPending }), err
 }
 

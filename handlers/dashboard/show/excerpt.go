@@ -116,3 +116,15 @@ func Indented(raw json.RawMessage) string {
 	}
 	return lines
 }
+
+// inList is the room for a text in a list, in bytes of HTML.
+const inList = 200
+
+// Brief returns a text for a list: truncated, with an ellipsis, if it is long.
+func Brief(text string) string {
+	e := ExcerptOf(text, inList)
+	if e.Cut {
+		return e.Text + "…"
+	}
+	return text
+}
