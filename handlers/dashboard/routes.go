@@ -1,22 +1,22 @@
 package dashboard
 
-import "journeyman/handlers/dashboard/frame"
-
 // routes registers all pages. Each group of pages has its list in its own file.
 func (d *Dashboard) routes() {
-	d.Open("GET", "/sign-in", frame.Blank(d.showSignIn))
-	d.Open("POST", "/sign-in", frame.Submitted(d.signIn, d.showSignIn))
-	d.On("POST", "/sign-out", d.signOut)
-	d.On("POST", "/organization", frame.Submitted(d.switchOrganization, nil))
+	d.signInRoutes()
 	d.linkRoutes()
 	d.decideRoutes()
 	d.accountRoutes()
 	d.consentRoutes()
 	d.settingsRoutes()
+	d.secretRoutes()
 	d.homeRoutes()
 	d.On("GET", "/events", d.StreamEvents)
 	d.On("GET", "/search", d.search)
+	d.workerListRoutes()
 	d.workerRoutes()
+	d.starterRoutes()
+	d.fileRoutes()
+	d.taskListRoutes()
 	d.taskRoutes()
 	d.usageRoutes()
 	d.mailRoutes()

@@ -11,6 +11,14 @@ import (
 	"journeyman/store/people"
 )
 
+// signInRoutes registers the pages with which a session begins and ends.
+func (d *Dashboard) signInRoutes() {
+	d.Open("GET", "/sign-in", frame.Blank(d.showSignIn))
+	d.Open("POST", "/sign-in", frame.Submitted(d.signIn, d.showSignIn))
+	d.On("POST", "/sign-out", d.signOut)
+	d.On("POST", "/organization", frame.Submitted(d.switchOrganization, nil))
+}
+
 // A signInPage is the data of the sign-in page.
 type signInPage struct {
 	Form *frame.Form

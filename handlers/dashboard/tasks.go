@@ -13,22 +13,10 @@ import (
 	"journeyman/store/people"
 )
 
-// taskRoutes registers the pages of tasks.
-func (d *Dashboard) taskRoutes() {
+// taskListRoutes registers the list of tasks.
+func (d *Dashboard) taskListRoutes() {
 	d.On("GET", "/tasks", d.listTasks)
 	d.On("POST", "/tasks", frame.Submitted(d.manyTasks, nil))
-	d.On("GET", "/tasks/:taskId", d.showTask)
-	d.On("POST", "/tasks/:taskId", d.followUp)
-	d.On("GET", "/tasks/:taskId/live", d.watchTask)
-	d.On("POST", "/tasks/:taskId/cancel", frame.Button(d.cancelTask))
-	d.On("POST", "/tasks/:taskId/archive",
-		frame.Changing("taskId", d.Runner.ArchiveTask, frame.Done("/tasks", "task-archived")))
-	d.On("POST", "/tasks/:taskId/approvals/:approvalId", d.onTask(d.decideApproval))
-	d.On("GET", "/tasks/:taskId/turns/:turn", d.showTurn)
-	d.On("POST", "/tasks/:taskId/turns/:turn/again", d.onTask(d.runAgain))
-	d.On("GET", "/tasks/:taskId/calls/:turn/:step/:call", d.showCall)
-	d.On("GET", "/tasks/:taskId/raw/*what", d.showRaw)
-	d.On("GET", "/tasks/:taskId/files.zip", d.zipTaskFiles)
 }
 
 const (

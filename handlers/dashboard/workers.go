@@ -8,42 +8,12 @@ import (
 	"journeyman/store"
 )
 
-// workerRoutes registers the pages of workers.
-func (d *Dashboard) workerRoutes() {
-	page := d.FormOfWorker("overview", d.workerPage)
-	members := d.FormOfWorker("members", d.workerMembersPage)
+// workerListRoutes registers the list of workers, and the buttons of its rows.
+func (d *Dashboard) workerListRoutes() {
 	d.On("GET", "/workers", d.listWorkers)
-	d.On("POST", "/workers", frame.Submitted(d.createWorker, d.refusedWorker))
-	d.On("POST", "/run", d.run(turnOfAnything, d.refusedRun))
-	d.On("POST", "/check-schema", frame.Submitted(d.checkSchema, nil))
-	d.On("GET", "/workers/:workerId", func(w http.ResponseWriter, r *frame.Request) error {
-		if r.Params.ByName("workerId") == "new" { // no worker has this id
-			return d.Page(w, r, "worker-new.html", r.T("New worker"), d.newWorkerPage(r))
-		}
-		return page(w, r, http.StatusOK, nil)
-	})
-	d.On("POST", "/workers/:workerId/run", d.run(turnOfWorker, page))
 	d.On("POST", "/workers/:workerId/keep", frame.Button(d.keepWorker))
 	d.On("POST", "/workers/:workerId/pin", frame.Submitted(d.pinWorker, nil))
 	d.On("POST", "/workers/:workerId/unpin", frame.Submitted(d.unpinWorker, nil))
-	d.On("GET", "/workers/:workerId/settings", frame.Blank(d.FormOfWorker("settings", d.workerSettingsPage)))
-	d.On("POST", "/workers/:workerId/settings", d.OfWorker("settings", d.updateWorker))
-	d.On("POST", "/workers/:workerId/delete", d.OfWorker("settings", d.deleteWorker))
-	d.On("GET", "/workers/:workerId/members", frame.Blank(members))
-	d.On("POST", "/workers/:workerId/members", frame.Submitted(d.inviteWorkerMember, members))
-	d.On("POST", "/workers/:workerId/members/:userId/remove", frame.Button(d.removeWorkerMember))
-	d.On("GET", "/workers/:workerId/files", d.OfWorker("files", d.listFiles))
-	d.On("GET", "/workers/:workerId/preview/*filePath", d.OfWorker("files", d.previewFile))
-	d.On("GET", "/workers/:workerId/files.zip", d.OfWorker("files", d.zipWorkerFiles))
-	d.On("GET", "/workers/:workerId/workspace/*path", d.OfWorker("files", d.browse))
-	d.On("GET", "/workers/:workerId/workspace-file/*path", d.sendWorkspaceFile)
-	d.On("GET", "/workers/:workerId/workspace-zip/*path", d.zipWorkspace)
-	d.secretRoutes()
-	d.scheduleRoutes()
-	d.versionRoutes()
-	d.starterRoutes()
-	d.portableRoutes()
-	d.webhookRoutes()
 }
 
 // workersOnPage is the number of workers on a page of the list.
