@@ -68,7 +68,6 @@ type Config struct {
 type Dashboard struct {
 	*frame.Frame
 	cfg       Config
-	throttle  *throttle
 	doctor    *doctor
 	once      *oneTime
 	archives  chan struct{} // holds a token for each archive that is being sent
@@ -86,9 +85,8 @@ func New(cfg Config) (*Dashboard, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dashboard{Frame: base, cfg: cfg, throttle: newThrottle(cfg.Now, cfg.API.Nodes),
-		doctor: &doctor{examine: cfg.Examine, now: cfg.Now, log: cfg.Log}, once: &oneTime{now: cfg.Now},
-		archives: make(chan struct{}, maxArchives), documents: sandbox.NewLane(maxDocuments)}
+	d := &Dashboard{Frame: base, cfg: cfg, doctor: &doctor{examine: cfg.Examine, now: cfg.Now, log: cfg.Log},
+		once: &oneTime{now: cfg.Now}, archives: make(chan struct{}, maxArchives), documents: sandbox.NewLane(maxDocuments)}
 	d.routes()
 	return d, nil
 }

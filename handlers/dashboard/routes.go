@@ -1,12 +1,11 @@
 package dashboard
 
+import "journeyman/handlers/dashboard/account"
+
 // routes registers all pages. Each group of pages has its list in its own file.
 func (d *Dashboard) routes() {
-	d.signInRoutes()
-	d.linkRoutes()
+	account.New(d.Frame).Routes()
 	d.decideRoutes()
-	d.accountRoutes()
-	d.consentRoutes()
 	d.settingsRoutes()
 	d.secretRoutes()
 	d.homeRoutes()

@@ -1,4 +1,4 @@
-package dashboard
+package account
 
 import (
 	"net/http"
@@ -12,7 +12,7 @@ import (
 
 // consentRoutes registers the page where a user gives a program access. The button that ends the
 // access is on the page of the account.
-func (d *Dashboard) consentRoutes() {
+func (d *Pages) consentRoutes() {
 	d.On("GET", "/oauth/authorize", d.showConsent) // handlers.AuthorizePath
 	d.On("POST", "/oauth/authorize", d.consent)
 	d.On("POST", "/account/programs/:grantId/revoke",
@@ -43,7 +43,7 @@ type authorization struct {
 // returned as refusal, a code for the program. Without a registered address, err is returned and
 // shown to the user: otherwise this page would redirect browsers to any address (RFC 6749, section
 // 4.1.2.1).
-func (d *Dashboard) authorization(r *frame.Request, params url.Values) (a authorization, refusal string, err error) {
+func (d *Pages) authorization(r *frame.Request, params url.Values) (a authorization, refusal string, err error) {
 	if err := handlers.OnlyOnce(params); err != nil {
 		return a, "", err
 	}
@@ -69,7 +69,7 @@ func (d *Dashboard) authorization(r *frame.Request, params url.Values) (a author
 }
 
 // answer sends the browser back to the program.
-func (d *Dashboard) answer(w http.ResponseWriter, r *frame.Request, a authorization, name, value string) error {
+func (d *Pages) answer(w http.ResponseWriter, r *frame.Request, a authorization, name, value string) error {
 	// The address may have its own query, which stays (RFC 6749, section 3.1.2).
 	query := a.redirect.Query()
 	query.Set(name, value)
@@ -87,7 +87,7 @@ func (d *Dashboard) answer(w http.ResponseWriter, r *frame.Request, a authorizat
 }
 
 // showConsent shows the page that asks the user. It never redirects.
-func (d *Dashboard) showConsent(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) showConsent(w http.ResponseWriter, r *frame.Request) error {
 	params := r.URL.Query()
 	a, refusal, err := d.authorization(r, params)
 	if err != nil {
@@ -118,7 +118,7 @@ func (d *Dashboard) showConsent(w http.ResponseWriter, r *frame.Request) error {
 
 // consent carries out the user's decision. Any value except "allow" denies. It reads and checks the
 // whole request again, because the form comes from the browser.
-func (d *Dashboard) consent(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) consent(w http.ResponseWriter, r *frame.Request) error {
 	f, err := frame.ReadForm(w, r)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package dashboard
+package account
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 
 // linkRoutes registers the pages of links. Opening a page does not use up its link, because mail
 // scanners open each link in a mail.
-func (d *Dashboard) linkRoutes() {
+func (d *Pages) linkRoutes() {
 	for _, kind := range []people.LinkKind{people.LinkWelcome, people.LinkReset} {
 		p := passwordLink{d, kind}
 		d.Open("GET", "/"+string(kind)+"/:token", frame.Blank(p.show))
@@ -35,7 +35,7 @@ func (p linkPage) Welcome() bool { return p.Link.Kind == people.LinkWelcome }
 
 // A passwordLink serves links of one kind with which users choose a password.
 type passwordLink struct {
-	*Dashboard
+	*Pages
 	kind people.LinkKind
 }
 
@@ -79,7 +79,7 @@ func (d passwordLink) choose(w http.ResponseWriter, r *frame.Request, f *frame.F
 }
 
 // invitation returns the page of an invitation.
-func (d *Dashboard) invitation(r *frame.Request, f *frame.Form) (p linkPage, err error) {
+func (d *Pages) invitation(r *frame.Request, f *frame.Form) (p linkPage, err error) {
 	p.Form = f
 	p.Link, err = d.Store.People.Link(r.Context(), people.LinkInvitation, r.Params.ByName("token"))
 	p.Known = p.Link.HasPassword
@@ -87,7 +87,7 @@ func (d *Dashboard) invitation(r *frame.Request, f *frame.Form) (p linkPage, err
 	return p, err
 }
 
-func (d *Dashboard) showInvitation(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+func (d *Pages) showInvitation(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	p, err := d.invitation(r, cmp.Or(f, frame.NewForm(nil)))
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (d *Dashboard) showInvitation(w http.ResponseWriter, r *frame.Request, stat
 	return d.Render(w, r, status, "invitation.html", r.T("Join %s", p.Link.OrganizationName), p)
 }
 
-func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) acceptInvitation(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	p, err := d.invitation(r, f)
 	if err != nil {
 		return "", err
@@ -109,7 +109,7 @@ func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *frame.Request, f 
 
 // join makes the invited person a member. A person with a password must enter it; a new person
 // chooses a name and a password.
-func (d *Dashboard) join(r *frame.Request, p linkPage) (joined people.Caller, err error) {
+func (d *Pages) join(r *frame.Request, p linkPage) (joined people.Caller, err error) {
 	token, c := r.Params.ByName("token"), people.Caller{RemoteAddr: serve.ClientAddr(r.Request)}
 	switch {
 	case p.Already:
@@ -130,7 +130,7 @@ func (d *Dashboard) join(r *frame.Request, p linkPage) (joined people.Caller, er
 
 // enter switches the browser to the organization that its user has just joined, and
 // signs the user in if the browser is not.
-func (d *Dashboard) enter(w http.ResponseWriter, r *frame.Request, joined people.Caller) error {
+func (d *Pages) enter(w http.ResponseWriter, r *frame.Request, joined people.Caller) error {
 	if r.Who.UserID == joined.UserID {
 		return d.Store.People.SwitchOrganization(r.Context(), joined, r.SessionID, joined.OrganizationID)
 	}

@@ -1,4 +1,4 @@
-package dashboard
+package account
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 )
 
 // accountRoutes registers the pages of the user's own account.
-func (d *Dashboard) accountRoutes() {
+func (d *Pages) accountRoutes() {
 	part := func(put func(p *accountPage, f *frame.Form)) frame.FormPage {
 		return func(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 			p := accountPage{}
@@ -79,7 +79,7 @@ func browserName(agent string) string {
 }
 
 // accountPage writes the page. Each form of p is a refused form, or nil if it was not sent.
-func (d *Dashboard) accountPage(w http.ResponseWriter, r *frame.Request, status int, p accountPage) (err error) {
+func (d *Pages) accountPage(w http.ResponseWriter, r *frame.Request, status int, p accountPage) (err error) {
 	sessions, err := d.Store.People.Sessions(r.Context(), r.Who.Caller)
 	if err != nil {
 		return err
@@ -102,18 +102,18 @@ func (d *Dashboard) accountPage(w http.ResponseWriter, r *frame.Request, status 
 	return d.Render(w, r, status, "account.html", r.T("Your account"), p)
 }
 
-func (d *Dashboard) changePreferences(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) changePreferences(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	return frame.Done("/account", "saved"), d.Store.People.SetPreferences(r.Context(), r.Who.Caller, people.Preferences{
 		Theme: f.Get("theme"), Language: f.Get("language"), Shortcuts: f.Get("shortcuts") != ""})
 }
 
-func (d *Dashboard) changeName(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) changeName(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	return frame.Done("/account", "saved"), d.Store.People.RenameUser(r.Context(), r.Who.Caller, f.Get("name"))
 }
 
 // changePassword counts wrong old passwords as sign-in does. Otherwise somebody could guess the
 // password in a browser that its user left open.
-func (d *Dashboard) changePassword(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) changePassword(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	if err := d.throttle.begin(r.Who.Email, r.Who.RemoteAddr); err != nil {
 		return "", err
 	}
@@ -133,6 +133,6 @@ func wrongField(err error, path string) bool {
 	return ok && slices.ContainsFunc(e.Details, func(detail db.Detail) bool { return detail.Path == path })
 }
 
-func (d *Dashboard) endOtherSessions(r *frame.Request) (string, error) {
+func (d *Pages) endOtherSessions(r *frame.Request) (string, error) {
 	return frame.Done("/account", "sessions-ended"), d.Store.People.EndOtherSessions(r.Context(), r.Who.Caller, r.SessionID)
 }

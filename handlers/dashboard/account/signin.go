@@ -1,4 +1,4 @@
-package dashboard
+package account
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 )
 
 // signInRoutes registers the pages with which a session begins and ends.
-func (d *Dashboard) signInRoutes() {
+func (d *Pages) signInRoutes() {
 	d.Open("GET", "/sign-in", frame.Blank(d.showSignIn))
 	d.Open("POST", "/sign-in", frame.Submitted(d.signIn, d.showSignIn))
 	d.On("POST", "/sign-out", d.signOut)
@@ -25,7 +25,7 @@ type signInPage struct {
 	Next string // the page to show after signing in
 }
 
-func (d *Dashboard) showSignIn(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+func (d *Pages) showSignIn(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	if f == nil {
 		next := r.URL.Query().Get("next")
 		if r.Who.UserID != "" {
@@ -36,7 +36,7 @@ func (d *Dashboard) showSignIn(w http.ResponseWriter, r *frame.Request, status i
 	return d.Render(w, r, status, "signin.html", r.T("Sign in"), signInPage{f, f.Get("next")})
 }
 
-func (d *Dashboard) signIn(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) signIn(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	c, err := d.checkPassword(r, strings.TrimSpace(f.Get("email")), f.Get("password"))
 	if err != nil {
 		return "", err
@@ -46,7 +46,7 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *frame.Request, f *frame.For
 
 // startSession signs the caller in with a new token. It never keeps an earlier token of the
 // browser, which another person may have set.
-func (d *Dashboard) startSession(w http.ResponseWriter, r *frame.Request, c people.Caller) error {
+func (d *Pages) startSession(w http.ResponseWriter, r *frame.Request, c people.Caller) error {
 	token, err := d.Store.People.CreateSession(gate.DuringMaintenance(r.Context()), c, r.UserAgent())
 	if err == nil {
 		d.setSession(w, token)
@@ -55,7 +55,7 @@ func (d *Dashboard) startSession(w http.ResponseWriter, r *frame.Request, c peop
 }
 
 // setSession sets the session cookie; an empty token removes it.
-func (d *Dashboard) setSession(w http.ResponseWriter, token string) {
+func (d *Pages) setSession(w http.ResponseWriter, token string) {
 	maxAge := int(people.SessionLifetime.Seconds())
 	if token == "" {
 		maxAge = -1
@@ -64,7 +64,7 @@ func (d *Dashboard) setSession(w http.ResponseWriter, token string) {
 		HttpOnly: true, Secure: d.Secure, SameSite: http.SameSiteLaxMode})
 }
 
-func (d *Dashboard) signOut(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) signOut(w http.ResponseWriter, r *frame.Request) error {
 	if err := d.Store.People.EndSession(gate.DuringMaintenance(r.Context()), r.Who.Caller, r.SessionID); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (d *Dashboard) signOut(w http.ResponseWriter, r *frame.Request) error {
 	return frame.Redirect(w, r, frame.Done("/sign-in", "signed-out"))
 }
 
-func (d *Dashboard) switchOrganization(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) switchOrganization(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	return frame.LocalPage(cmp.Or(f.Get("next"), "/workers")),
 		d.Store.People.SwitchOrganization(r.Context(), r.Who.Caller, r.SessionID, f.Get("organization"))
 }

@@ -1,4 +1,4 @@
-package dashboard
+package account
 
 import (
 	"strings"
@@ -130,7 +130,7 @@ func (t *throttle) forgive(email, addr string, right bool) {
 
 // checkPassword returns the user with that email address and password. It returns a
 // TryLater error after too many wrong passwords.
-func (d *Dashboard) checkPassword(r *frame.Request, email, password string) (c people.Caller, err error) {
+func (d *Pages) checkPassword(r *frame.Request, email, password string) (c people.Caller, err error) {
 	addr := serve.ClientAddr(r.Request)
 	if err := d.throttle.begin(email, addr); err != nil {
 		d.Log.WarnContext(r.Context(), "sign-in throttled", "remote", addr)
@@ -151,7 +151,7 @@ func (d *Dashboard) checkPassword(r *frame.Request, email, password string) (c p
 
 // hashing runs do, which checks or sets a password. Hashing needs much CPU time, so it is limited
 // for the client's address, the user and the organization. A refusal is a TryLater error.
-func (d *Dashboard) hashing(r *frame.Request, organizationID string, do func() error) error {
+func (d *Pages) hashing(r *frame.Request, organizationID string, do func() error) error {
 	release, err := d.API.HoldPassword(serve.ClientAddr(r.Request), r.Who.UserID, organizationID)
 	if err == nil {
 		defer release()
