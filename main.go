@@ -26,6 +26,7 @@ import (
 	"journeyman/handlers/command"
 	"journeyman/handlers/command/doctor"
 	"journeyman/handlers/dashboard"
+	"journeyman/handlers/dashboard/admin"
 	"journeyman/handlers/mcp"
 	"journeyman/handlers/nodes"
 	"journeyman/handlers/serve"
@@ -309,7 +310,7 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 		Limits:          handlers.Limits{Requests: c.MaxConnections, Streams: c.MaxStreams, Uploads: c.MaxUploads},
 		ScheduleChanged: s.schedule.Wake, SchedulerAlive: s.schedule.Alive,
 		Documents: s.Filters, Trace: s.Trace, Starting: s.service.Starting, Stopping: s.service.Stopping})
-	system := dashboard.System{Shell: "not offered", Relay: c.Mail.Relay != "",
+	system := admin.System{Shell: "not offered", Relay: c.Mail.Relay != "",
 		SchedulerAlive: s.schedule.Alive, StartedAt: time.Now()}
 	if p.UnsafeShell {
 		system.Shell = "NOT confined (--unsafe-shell)"
@@ -319,7 +320,7 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 		Webhooks: manual, Alerts: s.webhooks, Backups: s.backups, ScheduleChanged: s.schedule.Wake,
 		BaseURL: b.BaseURL, MailDomain: c.Mail.Domain, Inbox: s.mail, ReadMail: s.mail.Preview, MailAddr: b.MailAddr,
 		ReadDocument: tool.NewDocuments(s.Filters).Text, Version: p.Version, Servers: s.Servers,
-		System: func() dashboard.System { return confinedBy(system, s.Found()) }})
+		System: func() admin.System { return confinedBy(system, s.Found()) }})
 	if err != nil {
 		return nil, err
 	}
@@ -334,12 +335,12 @@ func (c *serveCommand) examine(p *command.Program, b *command.Banner, s *server)
 }
 
 // confinedBy returns system with the layers that confine commands.
-func confinedBy(system dashboard.System, found sandbox.Confinement) dashboard.System {
+func confinedBy(system admin.System, found sandbox.Confinement) admin.System {
 	if found.Possible { // then the flag for unconfined commands has no effect
 		system.Shell = "confined"
 	}
 	for _, l := range found.Layers {
-		system.Layers = append(system.Layers, dashboard.Layer(l))
+		system.Layers = append(system.Layers, admin.Layer(l))
 	}
 	return system
 }

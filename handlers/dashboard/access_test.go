@@ -13,7 +13,6 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
-	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 
@@ -67,7 +66,7 @@ const (
 	revoked   caller = "revoked"   // the holder of a revoked key or an ended session
 	removed   caller = "removed"   // from the organization
 	owner     caller = "owner"     // of the organization
-	admin     caller = "admin"     // of the organization
+	anAdmin   caller = "admin"     // of the organization
 	creator   caller = "creator"   // of the worker, a Member
 	invited   caller = "invited"   // to the worker, a Member
 	uninvited caller = "uninvited" // was invited to the worker before, a Member
@@ -77,7 +76,7 @@ const (
 	outsider  caller = "outsider"  // a Member of another organization
 )
 
-var callers = []caller{nobody, revoked, removed, owner, admin, creator, invited, uninvited, member, stranger, elsewhere, outsider}
+var callers = []caller{nobody, revoked, removed, owner, anAdmin, creator, invited, uninvited, member, stranger, elsewhere, outsider}
 
 // A rule describes the permitted callers of a route.
 type rule int
@@ -110,10 +109,10 @@ func (c caller) sees(in state) bool {
 	if c.foreign() {
 		return false
 	}
-	return in == public || in == archived || c == owner || c == admin || c == creator || c == invited
+	return in == public || in == archived || c == owner || c == anAdmin || c == creator || c == invited
 }
 
-func (c caller) manager() bool { return c == owner || c == admin }
+func (c caller) manager() bool { return c == owner || c == anAdmin }
 
 // foreign reports whether the caller acts in another organization than that of the worker.
 func (c caller) foreign() bool { return c == stranger || c == elsewhere || c == outsider }
@@ -198,8 +197,7 @@ type accessRow struct {
 
 // askAll sends a request as every caller. ask sends it, checks the answer and returns its body. Callers
 // without permission come first, so that the thing still exists when they are refused.
-func (p *visitors) askAll(route string, row accessRow, in state, th thing,
-	ask func(c caller, th thing) (body string)) (asked int) {
+func (p *visitors) askAll(route string, row accessRow, in state, th thing, ask func(c caller, th thing) (body string)) (asked int) {
 	p.t.Helper()
 	order := slices.Clone(callers)
 	slices.SortStableFunc(order, func(a, b caller) int {
@@ -247,7 +245,7 @@ func newPeople(t testing.TB) *visitors {
 		switch c {
 		case owner:
 			role = people.RoleOwner
-		case admin:
+		case anAdmin:
 			role = people.RoleAdmin
 		case stranger:
 			organization, role = "Rival", people.RoleOwner

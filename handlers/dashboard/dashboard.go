@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/admin"
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner"
 	"journeyman/runner/backup"
@@ -45,7 +46,7 @@ type Config struct {
 	FormTime   time.Duration    // in which a form without files must arrive; a minute if 0
 
 	Webhooks        handlers.Webhooks
-	Alerts          Alerts
+	Alerts          admin.Alerts
 	Backups         *backup.Keeper // nil: the server makes none
 	ScheduleChanged func()         // is called after a schedule changed
 
@@ -54,7 +55,7 @@ type Config struct {
 
 	// ReadMail returns the readable text of a mail and the names of its attachments.
 	ReadMail func(ctx context.Context, raw []byte) (text string, attachments []string)
-	System   func() System // the first call may take long
+	System   func() admin.System // the first call may take long
 
 	// Examine checks the server and its machine. If it is nil, the pages offer no checks.
 	Examine func(ctx context.Context) []handlers.Checks
@@ -68,13 +69,12 @@ type Config struct {
 type Dashboard struct {
 	*frame.Frame
 	cfg       Config
-	doctor    *doctor
-	once      *oneTime
 	archives  chan struct{} // holds a token for each archive that is being sent
 	documents *sandbox.Lane // a unit for each document that a preview reads
 }
 
-// New returns the pages. It returns an error if cfg.BaseURL or a catalogue of texts cannot be parsed.
+// New returns the pages. It returns an error if cfg lacks what they need, or if cfg.BaseURL or a catalogue of texts
+// cannot be parsed.
 func New(cfg Config) (*Dashboard, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -85,10 +85,9 @@ func New(cfg Config) (*Dashboard, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dashboard{Frame: base, cfg: cfg, doctor: &doctor{examine: cfg.Examine, now: cfg.Now, log: cfg.Log},
-		once: &oneTime{now: cfg.Now}, archives: make(chan struct{}, maxArchives), documents: sandbox.NewLane(maxDocuments)}
-	d.routes()
-	return d, nil
+	d := &Dashboard{Frame: base, cfg: cfg,
+		archives: make(chan struct{}, maxArchives), documents: sandbox.NewLane(maxDocuments)}
+	return d, d.routes()
 }
 
 // functions returns the functions that only templates of some pages call.

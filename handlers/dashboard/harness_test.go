@@ -18,6 +18,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard"
+	"journeyman/handlers/dashboard/admin"
 	"journeyman/handlers/mcp"
 	"journeyman/mail"
 	"journeyman/runner"
@@ -120,8 +121,8 @@ func newSiteAt(t testing.TB, st *store.Store, base string, change ...func(*dashb
 		MCP: workers.Serve, Webhooks: manual, Inbox: box, Documents: pool, Timing: handlers.Timing{CheckEvery: 50 * time.Millisecond}})
 	cfg := dashboard.Config{ReadDocument: documents.Text, Store: st, Runner: rn, API: api, Webhooks: manual, Alerts: hooks, Log: log, BaseURL: base, MailDomain: "mail.example", Inbox: box, ReadMail: box.Preview,
 		Version: "test", Servers: remote.New(nil, remote.Config{}), ScheduleChanged: func() {},
-		System: func() dashboard.System {
-			return dashboard.System{Shell: "confined", SchedulerAlive: func() bool { return true }}
+		System: func() admin.System {
+			return admin.System{Shell: "confined", SchedulerAlive: func() bool { return true }}
 		}}
 	for _, change := range change {
 		change(&cfg)

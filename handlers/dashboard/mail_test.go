@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers/dashboard"
+	"journeyman/handlers/dashboard/admin"
 	"journeyman/mail"
 	"journeyman/store"
 	"journeyman/store/people"
@@ -184,7 +185,7 @@ func TestKeptReply(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			s := newSite(t, func(c *dashboard.Config) {
-				c.System = func() dashboard.System { return dashboard.System{Relay: tt.relay} }
+				c.System = func() admin.System { return admin.System{Relay: tt.relay} }
 			})
 			storetest.Exec(t, s.store, `INSERT INTO alert_messages (num, id, organization_id, test, items, status, attempts, answer, created_at)
 				VALUES (1, 'alm_kept', ?, 0, '[]', 'mailed', 1, '', 1)`, s.owner.OrganizationID)

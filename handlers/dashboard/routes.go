@@ -1,13 +1,21 @@
 package dashboard
 
-import "journeyman/handlers/dashboard/account"
+import (
+	"journeyman/handlers/dashboard/account"
+	"journeyman/handlers/dashboard/admin"
+)
 
-// routes registers all pages. Each group of pages has its list in its own file.
-func (d *Dashboard) routes() {
+// routes registers all pages. Each group of pages has its list in its own file or package. It returns an error if a
+// package of pages lacks what it needs.
+func (d *Dashboard) routes() error {
+	settings, err := admin.New(d.Frame, admin.Config{Alerts: d.cfg.Alerts, Servers: d.cfg.Servers, System: d.cfg.System,
+		MailAddr: d.cfg.MailAddr, Backups: d.cfg.Backups, Examine: d.cfg.Examine})
+	if err != nil {
+		return err
+	}
 	account.New(d.Frame).Routes()
+	settings.Routes()
 	d.decideRoutes()
-	d.settingsRoutes()
-	d.secretRoutes()
 	d.homeRoutes()
 	d.On("GET", "/events", d.StreamEvents)
 	d.On("GET", "/search", d.search)
@@ -17,7 +25,6 @@ func (d *Dashboard) routes() {
 	d.fileRoutes()
 	d.taskListRoutes()
 	d.taskRoutes()
-	d.usageRoutes()
 	d.mailRoutes()
-	d.systemRoutes()
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard"
+	"journeyman/handlers/dashboard/admin"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -20,8 +21,8 @@ func TestSystemPage(t *testing.T) {
 	is := is.New(t)
 	alive := true
 	s := newSite(t, func(c *dashboard.Config) {
-		c.System = func() dashboard.System {
-			return dashboard.System{Shell: "confined", Layers: []dashboard.Layer{{Name: "namespaces", Active: true, Detail: "own root"}, {Name: "landlock"}},
+		c.System = func() admin.System {
+			return admin.System{Shell: "confined", Layers: []admin.Layer{{Name: "namespaces", Active: true, Detail: "own root"}, {Name: "landlock"}},
 				SchedulerAlive: func() bool { return alive }, StartedAt: time.Now().Add(-3 * time.Hour)}
 		}
 	})

@@ -1,4 +1,4 @@
-package dashboard
+package admin
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 )
 
 // memberRoutes registers the pages of the organization's members.
-func (d *Dashboard) memberRoutes() {
+func (d *Pages) memberRoutes() {
 	d.May(people.ManageMembers, "GET", "/settings/members", frame.Blank(d.membersPage))
 	d.May(people.ManageMembers, "POST", "/settings/members", frame.Submitted(d.invite, d.membersPage))
 	d.May(people.ManageMembers, "POST", "/settings/members/:userId/role", frame.Submitted(d.changeRole, nil))
@@ -68,7 +68,7 @@ func rolesFor(r *frame.Request) (roles []frame.Option) {
 	return roles
 }
 
-func (d *Dashboard) membersPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+func (d *Pages) membersPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	p := membersPage{Form: cmp.Or(f, frame.NewForm(nil))}
 	if p.read(d, w, r, linkKind) {
 		return nil
@@ -94,25 +94,24 @@ func (d *Dashboard) membersPage(w http.ResponseWriter, r *frame.Request, status 
 
 // keepLink stores a new link for the page that shows it, unless err has kept it from being made. It returns the
 // address of the page, and err.
-func (d *Dashboard) keepLink(r *frame.Request, l people.Link, token string, err error) (string, error) {
+func (d *Pages) keepLink(r *frame.Request, l people.Link, token string, err error) (string, error) {
 	if err == nil {
 		d.once.put(r.SessionID, linkKind, madeLink{l, handlers.LinkAddress(d.BaseURL, l.Kind, token)})
 	}
 	return d.hereOnly(linkMade), err
 }
 
-func (d *Dashboard) invite(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) invite(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	l, token, err := d.Store.People.CreateInvitation(r.Context(), r.Who.Caller, f.Get("email"), people.Role(f.Get("role")))
 	return d.keepLink(r, l, token, err)
 }
 
-func (d *Dashboard) createReset(r *frame.Request) (string, error) {
-	l, token, err := d.Store.People.CreatePasswordLink(r.Context(), r.Who.Caller, people.LinkReset,
-		r.Params.ByName("userId"))
+func (d *Pages) createReset(r *frame.Request) (string, error) {
+	l, token, err := d.Store.People.CreatePasswordLink(r.Context(), r.Who.Caller, people.LinkReset, r.Params.ByName("userId"))
 	return d.keepLink(r, l, token, err)
 }
 
-func (d *Dashboard) changeRole(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) changeRole(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	userID := r.Params.ByName("userId")
 	_, err := d.Store.People.ChangeRole(r.Context(), r.Who.Caller, userID, people.Role(f.Get("role")))
 	if userID == r.Who.UserID {
@@ -121,7 +120,7 @@ func (d *Dashboard) changeRole(_ http.ResponseWriter, r *frame.Request, f *frame
 	return frame.Done("/settings/members", "role-changed"), err
 }
 
-func (d *Dashboard) removeMember(r *frame.Request) (string, error) {
+func (d *Pages) removeMember(r *frame.Request) (string, error) {
 	_, err := d.Store.People.RemoveMember(r.Context(), r.Who.Caller, r.Params.ByName("userId"))
 	return frame.Done("/settings/members", "member-removed"), err
 }

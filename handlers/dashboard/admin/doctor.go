@@ -1,4 +1,4 @@
-package dashboard
+package admin
 
 import (
 	"cmp"
@@ -86,7 +86,7 @@ func (x *doctor) look(ctx context.Context) (found []handlers.Checks) {
 }
 
 // consultDoctor runs the checks for the button of the page.
-func (d *Dashboard) consultDoctor(r *frame.Request) (string, error) {
+func (d *Pages) consultDoctor(r *frame.Request) (string, error) {
 	if d.cfg.Examine == nil {
 		return "", db.Errorf(db.Conflict, "this server has no checks")
 	}

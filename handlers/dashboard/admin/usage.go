@@ -1,4 +1,4 @@
-package dashboard
+package admin
 
 import (
 	"maps"
@@ -18,7 +18,7 @@ import (
 )
 
 // usageRoutes registers the pages of usage.
-func (d *Dashboard) usageRoutes() {
+func (d *Pages) usageRoutes() {
 	d.May(people.SeeUsage, "GET", "/usage", d.showUsage)
 	d.May(people.SeeUsage, "GET", "/usage.csv", d.downloadUsage)
 }
@@ -157,7 +157,7 @@ func rangeOf(r *frame.Request) (days int) {
 	return days
 }
 
-func (d *Dashboard) showUsage(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) showUsage(w http.ResponseWriter, r *frame.Request) error {
 	v := r.URL.Query()
 	days, measure, by := rangeOf(r), pick(usageMeasures(r), v.Get("show"), 0), pick(usageGroups(r), v.Get("by"), 0)
 	p := usagePage{Days: days, Measure: measure, By: by, Month: r.Month(d.Now().UTC()),
@@ -238,7 +238,7 @@ func newUsagePart(r *frame.Request, part store.UsagePart, rank int, by store.Usa
 }
 
 // downloadUsage sends the usage of each day, the oldest first.
-func (d *Dashboard) downloadUsage(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) downloadUsage(w http.ResponseWriter, r *frame.Request) error {
 	last := d.Now().UTC()
 	day := last.AddDate(0, 0, 1-rangeOf(r))
 	nextDay := func() (rows [][]string, more bool, err error) {

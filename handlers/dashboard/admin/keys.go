@@ -1,4 +1,4 @@
-package dashboard
+package admin
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 )
 
 // keyRoutes registers the pages of API keys.
-func (d *Dashboard) keyRoutes() {
+func (d *Pages) keyRoutes() {
 	d.May(people.ManageKeys, "GET", "/settings/keys", frame.Blank(d.keysPage))
 	d.May(people.ManageKeys, "POST", "/settings/keys", frame.Submitted(d.createKey, d.keysPage))
 	d.May(people.ManageKeys, "POST", "/settings/keys/:keyId/roll", frame.Button(d.rollKey))
@@ -66,7 +66,7 @@ func keyState(k people.Key, now time.Time) string {
 	return "expired"
 }
 
-func (d *Dashboard) keysPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+func (d *Pages) keysPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	p := keysPage{Form: cmp.Or(f, frame.NewForm(nil))}
 	if p.read(d, w, r, keyKind) {
 		return nil
@@ -87,7 +87,7 @@ func (d *Dashboard) keysPage(w http.ResponseWriter, r *frame.Request, status int
 	return d.Render(w, r, status, "keys.html", r.T("API keys"), p)
 }
 
-func (d *Dashboard) createKey(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) createKey(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	made, secret, err := d.Store.People.CreateKey(r.Context(), r.Who.Caller, people.NewKey{Name: f.Get("name")})
 	if err == nil {
 		d.once.put(r.SessionID, keyKind, madeKey{made, secret, false})
@@ -96,7 +96,7 @@ func (d *Dashboard) createKey(_ http.ResponseWriter, r *frame.Request, f *frame.
 }
 
 // rollKey replaces a key. The old key works for another day.
-func (d *Dashboard) rollKey(r *frame.Request) (string, error) {
+func (d *Pages) rollKey(r *frame.Request) (string, error) {
 	made, secret, err := d.Store.People.RollKey(r.Context(), r.Who.Caller, r.Params.ByName("keyId"))
 	if err == nil {
 		d.once.put(r.SessionID, keyKind, madeKey{made, secret, true})
@@ -104,7 +104,7 @@ func (d *Dashboard) rollKey(r *frame.Request) (string, error) {
 	return d.hereOnly(keyMade), err
 }
 
-func (d *Dashboard) revokeKey(r *frame.Request) (string, error) {
+func (d *Pages) revokeKey(r *frame.Request) (string, error) {
 	_, err := d.Store.People.RevokeKey(r.Context(), r.Who.Caller, r.Params.ByName("keyId"))
 	return frame.Done("/settings/keys", "key-revoked"), err
 }

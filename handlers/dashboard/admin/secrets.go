@@ -1,4 +1,4 @@
-package dashboard
+package admin
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 // worker means the organization.
 
 // secretRoutes registers the pages of the secrets of workers and of the organization.
-func (d *Dashboard) secretRoutes() {
+func (d *Pages) secretRoutes() {
 	d.On("GET", "/workers/:workerId/secrets", frame.Blank(d.secretsPage))
 	d.On("POST", "/workers/:workerId/secrets", frame.Submitted(d.setSecret, d.secretsPage))
 	d.On("POST", "/workers/:workerId/secrets/:name/delete", frame.Button(d.deleteSecret))
@@ -30,7 +30,7 @@ type secretsPage struct {
 	Secrets []store.Secret
 }
 
-func (d *Dashboard) secretsPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) (err error) {
+func (d *Pages) secretsPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) (err error) {
 	p := secretsPage{Base: secretsAddress(r), Form: cmp.Or(f, frame.NewForm(nil))}
 	title, workerID := r.T("Secrets"), r.Params.ByName("workerId")
 	if workerID != "" {
@@ -47,7 +47,7 @@ func (d *Dashboard) secretsPage(w http.ResponseWriter, r *frame.Request, status 
 
 // setSecret creates a secret or changes the existing one of that name. An empty value keeps the
 // present one, and can only take hosts away.
-func (d *Dashboard) setSecret(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) setSecret(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	// People paste values with spaces and line ends around them, which the store refuses.
 	n := store.NewSecret{WorkerID: r.Params.ByName("workerId"), Name: strings.TrimSpace(f.Get("name")),
 		Value: strings.TrimSpace(f.Text("value")), Hosts: strings.Fields(strings.ReplaceAll(f.Get("hosts"), ",", " "))}
@@ -55,7 +55,7 @@ func (d *Dashboard) setSecret(_ http.ResponseWriter, r *frame.Request, f *frame.
 	return frame.Done(secretsAddress(r), "secret-set"), err
 }
 
-func (d *Dashboard) deleteSecret(r *frame.Request) (string, error) {
+func (d *Pages) deleteSecret(r *frame.Request) (string, error) {
 	_, err := d.Store.DeleteSecret(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), r.Params.ByName("name"))
 	return frame.Done(secretsAddress(r), "secret-deleted"), err
 }

@@ -1,4 +1,4 @@
-package dashboard
+package admin
 
 import (
 	"maps"
@@ -71,7 +71,7 @@ func (o *oneTime) take(session, kind string) any {
 const nodeParameter = "node"
 
 // hereOnly returns the address of a page with a value that only this node has.
-func (d *Dashboard) hereOnly(address string) string {
+func (d *Pages) hereOnly(address string) string {
 	if !d.Store.Shared() {
 		return address
 	}
@@ -83,7 +83,7 @@ func (d *Dashboard) hereOnly(address string) string {
 }
 
 // forwardToNode lets the node that has the value of a page answer, and reports whether it has.
-func (d *Dashboard) forwardToNode(w http.ResponseWriter, r *frame.Request) (answered bool) {
+func (d *Pages) forwardToNode(w http.ResponseWriter, r *frame.Request) (answered bool) {
 	return d.API.ForwardPageTo(w, r.Request, r.URL.Query().Get(nodeParameter))
 }
 
@@ -94,7 +94,7 @@ type justMade[T any] struct {
 }
 
 // read reads the value of a kind. answered means that the node that has the value has sent the page.
-func (j *justMade[T]) read(d *Dashboard, w http.ResponseWriter, r *frame.Request, kind string) (answered bool) {
+func (j *justMade[T]) read(d *Pages, w http.ResponseWriter, r *frame.Request, kind string) (answered bool) {
 	if !r.URL.Query().Has("made") {
 		return false
 	}

@@ -1,4 +1,4 @@
-package dashboard
+package admin
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 )
 
 // auditRoutes registers the pages of the audit log.
-func (d *Dashboard) auditRoutes() {
+func (d *Pages) auditRoutes() {
 	d.May(people.SeeAudit, "GET", "/settings/audit", d.showAudit)
 	d.May(people.SeeAudit, "GET", "/settings/audit.csv", d.downloadAudit)
 }
@@ -157,7 +157,7 @@ func auditQuery(v url.Values) (q people.AuditQuery, err error) {
 	return q, f.Err()
 }
 
-func (d *Dashboard) showAudit(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) showAudit(w http.ResponseWriter, r *frame.Request) error {
 	v := r.URL.Query()
 	set := frame.Filters(v, "action", "email", "from", "to")
 	p := auditPage{Form: frame.FormOf(v), Actions: actionOptions(r), Filter: set.Encode(), Filtered: len(set) > 0,
@@ -189,7 +189,7 @@ const (
 )
 
 // downloadAudit sends the newest entries that the filters find.
-func (d *Dashboard) downloadAudit(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) downloadAudit(w http.ResponseWriter, r *frame.Request) error {
 	q, err := auditQuery(r.URL.Query())
 	if err != nil {
 		return err

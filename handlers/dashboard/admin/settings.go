@@ -1,4 +1,4 @@
-package dashboard
+package admin
 
 import (
 	"net/http"
@@ -11,7 +11,7 @@ import (
 )
 
 // settingsRoutes registers the pages of the organization's settings.
-func (d *Dashboard) settingsRoutes() {
+func (d *Pages) settingsRoutes() {
 	d.On("GET", "/settings", d.showSettings)
 	d.May(people.ManageOrganization, "GET", "/settings/organization", frame.Blank(d.organizationPage))
 	d.May(people.ManageOrganization, "POST", "/settings/organization",
@@ -24,7 +24,7 @@ func (d *Dashboard) settingsRoutes() {
 }
 
 // showSettings lists the pages of the settings that the role may see.
-func (d *Dashboard) showSettings(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) showSettings(w http.ResponseWriter, r *frame.Request) error {
 	return d.Page(w, r, "settings.html", r.T("Settings"), nil)
 }
 
@@ -35,7 +35,7 @@ type organizationPage struct {
 	Month string
 }
 
-func (d *Dashboard) organizationPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+func (d *Pages) organizationPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	o, spent, err := d.Store.People.OrganizationSettings(r.Context(), r.Who.Caller)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (d *Dashboard) organizationPage(w http.ResponseWriter, r *frame.Request, st
 	return d.Render(w, r, status, "organization.html", r.T("Organization"), p)
 }
 
-func (d *Dashboard) changeOrganization(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) changeOrganization(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	o := people.OrganizationSettings{Name: f.Get("name")}
 	if text := strings.TrimSpace(f.Get("monthlyCreditCap")); text != "" {
 		credits, err := strconv.ParseFloat(text, 64)

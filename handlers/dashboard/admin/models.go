@@ -1,4 +1,4 @@
-package dashboard
+package admin
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 )
 
 // modelRoutes registers the page of the models of the organization.
-func (d *Dashboard) modelRoutes() {
+func (d *Pages) modelRoutes() {
 	d.May(people.SeeProviders, "GET", "/settings/models", frame.Blank(d.modelsPage))
 	d.May(people.ManageProviders, "POST", "/settings/models/default", frame.Submitted(d.changeDefault, d.modelsPage))
 	d.May(people.ManageProviders, "POST", "/settings/models/providers", frame.Submitted(d.addProvider, d.modelsPage))
@@ -102,7 +102,7 @@ func kindInfoOf(kind store.ProviderKind) kindInfo {
 // shownModels is the number of models on a provider's card.
 const shownModels = 8
 
-func (d *Dashboard) modelsPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+func (d *Pages) modelsPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	choices, err := d.Runner.ModelChoices(r.Context(), r.Who.OrganizationID)
 	if err != nil {
 		return err
@@ -251,7 +251,7 @@ func (p modelsPage) Choosable() bool {
 func (c providerCard) Found() int64 { return int64(len(c.Models)) }
 
 // addProvider connects a provider and tests it.
-func (d *Dashboard) addProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) addProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	window, err := contextWindow(f)
 	if err != nil {
 		return "", err
@@ -268,7 +268,7 @@ func (d *Dashboard) addProvider(_ http.ResponseWriter, r *frame.Request, f *fram
 }
 
 // updateProvider changes a provider and tests it. An empty key keeps the present one.
-func (d *Dashboard) updateProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) updateProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	window, err := contextWindow(f)
 	if err != nil {
 		return "", err
@@ -284,13 +284,13 @@ func (d *Dashboard) updateProvider(_ http.ResponseWriter, r *frame.Request, f *f
 	return d.tested(r, name, "", "provider-changed")
 }
 
-func (d *Dashboard) testProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) testProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	return d.tested(r, r.Params.ByName("name"), cmp.Or(trimmed(f, "otherModel"), trimmed(f, "model")), "provider-tested")
 }
 
 // tested tests a provider and returns the address of its card. message is for a success; the card
 // shows a failure.
-func (d *Dashboard) tested(r *frame.Request, name, modelName, message string) (string, error) {
+func (d *Pages) tested(r *frame.Request, name, modelName, message string) (string, error) {
 	t, err := d.Runner.TestProvider(r.Context(), r.Who.Caller, name, modelName)
 	card := "#p-" + url.PathEscape(name)
 	if err != nil || !t.OK() {
@@ -299,14 +299,14 @@ func (d *Dashboard) tested(r *frame.Request, name, modelName, message string) (s
 	return frame.Done(frame.ModelsPath, message) + card, nil
 }
 
-func (d *Dashboard) removeProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) removeProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	_, err := d.Store.RemoveProvider(r.Context(), r.Who.Caller, r.Params.ByName("name"))
 	return frame.Done(frame.ModelsPath, "provider-removed"), err
 }
 
 // changeDefault changes the chain of default models. "add" adds the chosen model at the end. "up
 // 1", "down 1" and "remove 1" change the model with that index.
-func (d *Dashboard) changeDefault(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) changeDefault(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	was := f.Get("was")
 	var chain []string
 	if was != "" {

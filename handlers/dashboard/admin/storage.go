@@ -1,4 +1,4 @@
-package dashboard
+package admin
 
 import (
 	"journeyman/handlers/dashboard/frame"
@@ -23,7 +23,7 @@ type storageRow struct {
 }
 
 // storage returns the state of the data folder.
-func (d *Dashboard) storage(r *frame.Request) (s storageState, err error) {
+func (d *Pages) storage(r *frame.Request) (s storageState, err error) {
 	s = storageState{Measured: d.Store.Storage(), Pruned: d.Store.LastPruning(), FreeDisk: -1}
 	if s.Space, err = d.Store.Space(r.Context()); err != nil {
 		return s, err

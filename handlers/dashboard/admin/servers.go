@@ -1,4 +1,4 @@
-package dashboard
+package admin
 
 import (
 	"net/http"
@@ -12,7 +12,7 @@ import (
 
 // serverRoutes registers the sign-in to MCP servers. It needs the right ManageServer, because a
 // sign-in applies to the whole server: workers of every organization may use the tools.
-func (d *Dashboard) serverRoutes() {
+func (d *Pages) serverRoutes() {
 	d.May(people.ManageServer, "POST", "/settings/system/servers/:server/sign-in", frame.Button(d.signInServer))
 	d.May(people.ManageServer, "GET", "/settings/system/servers/:server/sign-in", d.showServerSignIn)
 	d.May(people.ManageServer, "GET", "/settings/system/servers/:server/callback", d.serverSignedIn) // mcp.CallbackPath
@@ -37,7 +37,7 @@ const nodeCookieTime = 10 * time.Minute
 
 // signInServer begins a sign-in. It returns a page with a link. A redirect to the other site would
 // fail, because the policy of the pages forbids it. The user also sees the target of the link.
-func (d *Dashboard) signInServer(r *frame.Request) (string, error) {
+func (d *Pages) signInServer(r *frame.Request) (string, error) {
 	name := r.Params.ByName("server")
 	// The session binds the sign-in to this browser: no other browser can complete it.
 	address, err := d.cfg.Servers.SignIn(r.Context(), name, r.SessionID)
@@ -56,7 +56,7 @@ func (d *Dashboard) signInServer(r *frame.Request) (string, error) {
 func serverKind(name string) string { return "server " + name }
 
 // showServerSignIn shows the link of a sign-in that was just begun.
-func (d *Dashboard) showServerSignIn(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) showServerSignIn(w http.ResponseWriter, r *frame.Request) error {
 	if d.forwardToNode(w, r) {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (d *Dashboard) showServerSignIn(w http.ResponseWriter, r *frame.Request) er
 }
 
 // serverSignedIn completes a sign-in after the authorization server has sent the browser back.
-func (d *Dashboard) serverSignedIn(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) serverSignedIn(w http.ResponseWriter, r *frame.Request) error {
 	name := r.Params.ByName("server")
 	if c, err := r.Cookie(nodeCookie); err == nil && d.API.ForwardPageTo(w, r.Request, c.Value) {
 		return nil
@@ -92,7 +92,7 @@ func (d *Dashboard) serverSignedIn(w http.ResponseWriter, r *frame.Request) erro
 	return frame.Redirect(w, r, frame.Done("/settings/system", "server-in"))
 }
 
-func (d *Dashboard) signOutServer(r *frame.Request) (string, error) {
+func (d *Pages) signOutServer(r *frame.Request) (string, error) {
 	name := r.Params.ByName("server")
 	if err := d.cfg.Servers.SignOut(r.Context(), name); err != nil {
 		return "", db.Errorf(db.NotFound, "%s", err)

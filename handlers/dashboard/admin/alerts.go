@@ -1,4 +1,4 @@
-package dashboard
+package admin
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type Alerts interface {
 }
 
 // alertRoutes registers the page of the organization's alerts.
-func (d *Dashboard) alertRoutes() {
+func (d *Pages) alertRoutes() {
 	d.May(people.ManageAlerts, "GET", "/settings/alerts", frame.Blank(d.alertsPage))
 	d.May(people.ManageAlerts, "POST", "/settings/alerts", frame.Submitted(d.addAlertChannel, d.alertsPage))
 	d.May(people.ManageAlerts, "POST", "/settings/alerts/:channelId/test", frame.Button(d.testAlerts))
@@ -37,7 +37,7 @@ func (d *Dashboard) alertRoutes() {
 func channelOf(r *frame.Request) string { return r.Params.ByName("channelId") }
 
 // pauseAlerts returns the action of the button that pauses or resumes a channel.
-func (d *Dashboard) pauseAlerts(pause bool, message string) func(r *frame.Request) (string, error) {
+func (d *Pages) pauseAlerts(pause bool, message string) func(r *frame.Request) (string, error) {
 	return func(r *frame.Request) (string, error) {
 		return frame.Done("/settings/alerts", message),
 			d.Store.PauseAlertChannel(r.Context(), r.Who.Caller, channelOf(r), pause)
@@ -74,7 +74,7 @@ func (a alertRow) Name() string {
 	return a.Host
 }
 
-func (d *Dashboard) alertsPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+func (d *Pages) alertsPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	p := alertsPage{Form: f}
 	if f == nil {
 		p.Form = frame.NewForm(nil)
@@ -142,7 +142,7 @@ func alertResult(r *frame.Request, m store.AlertMessage) (result string, good, b
 
 // addAlertChannel creates a channel. One field takes both kinds: a value with a scheme is the URL
 // of a webhook, and any other is a member's address.
-func (d *Dashboard) addAlertChannel(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) addAlertChannel(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	n := store.NewAlertChannel{Frequency: store.AlertFrequency(f.Get("frequency"))}
 	for _, t := range f.Values["topics"] {
 		n.Topics = append(n.Topics, store.AlertTopic(t))
@@ -166,7 +166,7 @@ const (
 )
 
 // testAlerts sends a test message. The page shows its result.
-func (d *Dashboard) testAlerts(r *frame.Request) (string, error) {
+func (d *Pages) testAlerts(r *frame.Request) (string, error) {
 	m, err := d.cfg.Alerts.TestAlert(r.Context(), r.Who.Caller, channelOf(r))
 	if err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-package dashboard
+package admin
 
 import (
 	"net/http"
@@ -13,7 +13,7 @@ import (
 )
 
 // systemRoutes registers the pages of the server's owner, and no other owner's.
-func (d *Dashboard) systemRoutes() {
+func (d *Pages) systemRoutes() {
 	d.May(people.ManageServer, "GET", "/settings/system", d.showSystem)
 	d.May(people.ManageServer, "POST", "/settings/system/backup", frame.Button(d.requestBackup))
 	d.May(people.ManageServer, "POST", "/settings/system/doctor", frame.Button(d.consultDoctor))
@@ -78,7 +78,7 @@ func (p systemPage) ClockWrong() bool { return p.Ahead.Abs() >= clockNote }
 func (p systemPage) Difference() time.Duration { return p.Ahead.Abs().Round(time.Millisecond) }
 
 // readNodes reads the servers that share the database.
-func (d *Dashboard) readNodes(r *frame.Request, p *systemPage) error {
+func (d *Pages) readNodes(r *frame.Request, p *systemPage) error {
 	list, err := d.Store.Nodes(r.Context())
 	if err != nil || len(list) == 0 {
 		return err
@@ -95,7 +95,7 @@ func (d *Dashboard) readNodes(r *frame.Request, p *systemPage) error {
 // backupAge is the age of the last backup at which the page asks for a new one.
 const backupAge = 7 * 24 * time.Hour
 
-func (d *Dashboard) showSystem(w http.ResponseWriter, r *frame.Request) (err error) {
+func (d *Pages) showSystem(w http.ResponseWriter, r *frame.Request) (err error) {
 	system := d.cfg.System()
 	p := systemPage{System: system, Version: d.Version, Folder: d.Store.Dir(),
 		MailAddr: d.cfg.MailAddr, OnServer: d.Store.OnServer(),
@@ -130,7 +130,7 @@ func (d *Dashboard) showSystem(w http.ResponseWriter, r *frame.Request) (err err
 }
 
 // requestBackup makes the server start a backup soon.
-func (d *Dashboard) requestBackup(r *frame.Request) (string, error) {
+func (d *Pages) requestBackup(r *frame.Request) (string, error) {
 	if err := d.cfg.Backups.Request(r.Who.Email); err != nil {
 		return "", err
 	}
