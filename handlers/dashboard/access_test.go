@@ -13,6 +13,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/people"
 	"journeyman/store/storetest"
 )
 

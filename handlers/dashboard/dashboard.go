@@ -28,7 +28,7 @@ import (
 	"journeyman/store"
 )
 
-//go:embed templates assets starters
+//go:embed templates assets
 var embedded embed.FS
 
 // Config holds the dependencies and settings of the pages. Every field without a stated default

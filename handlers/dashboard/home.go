@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"journeyman/handlers/dashboard/frame"
+	"journeyman/handlers/dashboard/starters"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 	"journeyman/store/db"
@@ -33,7 +34,7 @@ type homePage struct {
 	Spent   *monthSpent // nil for users who may not see it
 	Fresh   bool        // the organization has no task yet
 
-	starterGallery // shown if it is fresh
+	starters.Gallery // shown if it is fresh
 }
 
 // A firstStep is a step to set up the program, and whether it is done.
@@ -53,7 +54,8 @@ type monthSpent struct {
 
 // homePage writes the page. f is an instruction that was refused, or nil.
 func (d *Dashboard) homePage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
-	p := homePage{Box: d.NewRunBox(r, "/run", r.T("What should be done?"), r.T("Run")), starterGallery: d.gallery()}
+	p := homePage{Box: d.NewRunBox(r, "/run", r.T("What should be done?"), r.T("Run")),
+		Gallery: starters.NewGallery(d.Frame)}
 	p.Box.Placeholder, p.Box.From = r.T("Describe it, drop files, press Run."), "home"
 	if f != nil {
 		p.Box.Form = f

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"journeyman/handlers/dashboard/account"
 	"journeyman/handlers/dashboard/admin"
+	"journeyman/handlers/dashboard/starters"
 )
 
 // routes registers all pages. Each group of pages has its list in its own file or package. It returns an error if a
@@ -21,7 +22,7 @@ func (d *Dashboard) routes() error {
 	d.On("GET", "/search", d.search)
 	d.workerListRoutes()
 	d.workerRoutes()
-	d.starterRoutes()
+	starters.New(d.Frame).Routes()
 	d.fileRoutes()
 	d.taskListRoutes()
 	d.taskRoutes()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"journeyman/handlers/dashboard/frame"
+	"journeyman/handlers/dashboard/starters"
 	"journeyman/runner"
 	"journeyman/store"
 	"journeyman/store/db"
@@ -21,7 +22,7 @@ type newWorkerPage struct {
 	ByHand bool        // the form with the fields was sent, so the page shows it unfolded
 	Import *frame.Form // takes the file of an exported worker
 
-	starterGallery // its token also makes a repeated form create one worker
+	starters.Gallery // its token also makes a repeated form create one worker
 }
 
 // newWorkerPage returns the page with empty forms and the usual choices.
@@ -29,7 +30,7 @@ func (d *Dashboard) newWorkerPage(r *frame.Request) newWorkerPage {
 	fields := frame.NewForm(map[string]string{"visibility": string(store.Public),
 		"workspace": string(store.SharedWorkspace)})
 	return newWorkerPage{Box: d.NewRunBox(r, "/run", r.T("What should be done?"), r.T("Run")), Prompt: frame.NewForm(nil),
-		Fields: d.workerFields(r, fields), Import: frame.NewForm(nil), starterGallery: d.gallery()}
+		Fields: d.workerFields(r, fields), Import: frame.NewForm(nil), Gallery: starters.NewGallery(d.Frame)}
 }
 
 // turnOfAnything returns an empty turn of the chosen worker, or of a new one.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"journeyman/handlers/dashboard/frame"
+	"journeyman/handlers/dashboard/starters"
 	"journeyman/store"
 )
 
@@ -30,7 +31,7 @@ type workerList struct {
 	OfTasks bool   // the list has the workers that tasks made, and no others
 	Others  bool   // tasks made workers that are not in the list
 
-	starterGallery // shown if there are no workers
+	starters.Gallery // shown if there are no workers
 }
 
 // hidesWorkers reports whether tasks made workers that a list of the origin leaves out.
@@ -45,7 +46,7 @@ func (d *Dashboard) hidesWorkers(r *frame.Request, origin store.WorkerOrigin) (b
 func (d *Dashboard) listWorkers(w http.ResponseWriter, r *frame.Request) error {
 	typed := r.URL.Query()
 	p := workerList{Form: frame.FormOf(typed), Later: typed.Get("cursor") != "", Back: r.URL.RequestURI(),
-		OfTasks: typed.Get("origin") == string(store.TaskOrigin), starterGallery: d.gallery()}
+		OfTasks: typed.Get("origin") == string(store.TaskOrigin), Gallery: starters.NewGallery(d.Frame)}
 	q := store.WorkerQuery{Text: typed.Get("q"), Origin: store.CreatedOrigin, Cursor: typed.Get("cursor"),
 		Limit: workersOnPage}
 	if p.OfTasks {

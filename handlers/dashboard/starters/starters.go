@@ -1,9 +1,11 @@
-package dashboard
+// Package starters serves the gallery of predefined workers, and has their definitions. The first page, the list of
+// workers and the page for a new worker show the gallery: it is below all of them, and imports none of them.
+package starters
 
 import (
+	"embed"
 	"fmt"
 	"net/http"
-	"path"
 	"strings"
 
 	"journeyman/handlers/dashboard/frame"
@@ -14,19 +16,22 @@ import (
 	"journeyman/store/db"
 )
 
-// A starter is a predefined worker with a demonstration. The folder starters holds its definition
+//go:embed *.yaml *.demo *-sample.*
+var files embed.FS
+
+// A Starter is a predefined worker with a demonstration. The folder of this package holds its definition
 // in the format of an exported worker (ID.yaml), a sample (Sample), and the demonstration
 // (ID.demo): an instruction, the calls of tools, and the answer.
-type starter struct {
+type Starter struct {
 	ID             string
 	Title, Summary text.Key
 	Needs          []text.Key // what it needs, such as files or the web
 	Sample         string     // file of the demonstration
 }
 
-// starters returns the workers of the gallery, in its order.
-func starters() []starter {
-	return []starter{
+// all returns the workers of the gallery, in its order.
+func all() []Starter {
+	return []Starter{
 		{"research", "Research with sources", "Searches the web and cites every claim.",
 			[]text.Key{"web"}, "research-sample.txt"},
 		{"summary", "Document summary", "Summarises a document on one page, with the place of each statement.",
@@ -45,34 +50,40 @@ func starters() []starter {
 	}
 }
 
-// A starterGallery is the data of the template "starters".
-type starterGallery struct {
-	Starters []starter
+// A Gallery is the data of the template "starters".
+type Gallery struct {
+	Starters []Starter
 	Token    string // of the buttons
 }
 
-// gallery returns the gallery of all starters.
-func (d *Dashboard) gallery() starterGallery { return starterGallery{starters(), d.Token()} }
+// NewGallery returns the gallery of all starters, with a new token.
+func NewGallery(fr *frame.Frame) Gallery { return Gallery{all(), fr.Token()} }
 
-// starterRoutes registers the forms of the gallery.
-func (d *Dashboard) starterRoutes() {
+// Pages answers the forms of the gallery.
+type Pages struct{ *frame.Frame }
+
+// New returns the forms on a frame. Routes registers them.
+func New(fr *frame.Frame) *Pages { return &Pages{fr} }
+
+// Routes registers the forms of the gallery.
+func (d *Pages) Routes() {
 	d.On("POST", "/starters/:starter", frame.Submitted(d.makeStarter, nil))
 	d.On("POST", "/starters/:starter/try", frame.Submitted(d.tryStarter, nil))
 }
 
 // starterOf returns the starter that the address names.
-func starterOf(r *frame.Request) (starter, error) {
-	for _, s := range starters() {
+func starterOf(r *frame.Request) (Starter, error) {
+	for _, s := range all() {
 		if s.ID == r.Params.ByName("starter") {
 			return s, nil
 		}
 	}
-	return starter{}, db.Errorf(db.NotFound, "there is no starter of that name")
+	return Starter{}, db.Errorf(db.NotFound, "there is no starter of that name")
 }
 
 // starterWorker creates the worker of a starter. Forms of the same page create one worker.
-func (d *Dashboard) starterWorker(r *frame.Request, s starter, token string) (store.Worker, error) {
-	file, err := embedded.ReadFile("starters/" + s.ID + ".yaml")
+func (d *Pages) starterWorker(r *frame.Request, s Starter, token string) (store.Worker, error) {
+	file, err := files.ReadFile(s.ID + ".yaml")
 	if err != nil {
 		return store.Worker{}, fmt.Errorf("starter %s: %w", s.ID, err)
 	}
@@ -82,7 +93,7 @@ func (d *Dashboard) starterWorker(r *frame.Request, s starter, token string) (st
 }
 
 // makeStarter creates the worker of a starter and shows it.
-func (d *Dashboard) makeStarter(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) makeStarter(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	s, err := starterOf(r)
 	if err != nil {
 		return "", err
@@ -92,7 +103,7 @@ func (d *Dashboard) makeStarter(_ http.ResponseWriter, r *frame.Request, f *fram
 }
 
 // tryStarter creates the worker of a starter, runs its demonstration and shows the task.
-func (d *Dashboard) tryStarter(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) tryStarter(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	s, err := starterOf(r)
 	if err != nil {
 		return "", err
@@ -105,7 +116,7 @@ func (d *Dashboard) tryStarter(w http.ResponseWriter, r *frame.Request, f *frame
 	if err != nil {
 		return "", err
 	}
-	sample, err := embedded.Open(path.Join("starters", s.Sample))
+	sample, err := files.Open(s.Sample)
 	if err != nil {
 		return "", fmt.Errorf("starter %s: %w", s.ID, err)
 	}
@@ -123,8 +134,8 @@ func (d *Dashboard) tryStarter(w http.ResponseWriter, r *frame.Request, f *frame
 
 // demonstration returns the instruction of a starter's demonstration. If no model is connected, it
 // is a script with the steps and the answer, and a note about this.
-func (d *Dashboard) demonstration(r *frame.Request, s starter) (string, error) {
-	source, err := embedded.ReadFile("starters/" + s.ID + ".demo")
+func (d *Pages) demonstration(r *frame.Request, s Starter) (string, error) {
+	source, err := files.ReadFile(s.ID + ".demo")
 	if err != nil {
 		return "", fmt.Errorf("starter %s: %w", s.ID, err)
 	}
