@@ -21,6 +21,7 @@ import (
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard/admin"
 	"journeyman/handlers/dashboard/frame"
+	"journeyman/handlers/dashboard/lists"
 	"journeyman/runner"
 	"journeyman/runner/backup"
 	"journeyman/runner/sandbox"
@@ -69,6 +70,7 @@ type Config struct {
 type Dashboard struct {
 	*frame.Frame
 	cfg       Config
+	lists     *lists.Pages
 	archives  chan struct{} // holds a token for each archive that is being sent
 	documents *sandbox.Lane // a unit for each document that a preview reads
 }

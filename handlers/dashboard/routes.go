@@ -3,6 +3,7 @@ package dashboard
 import (
 	"journeyman/handlers/dashboard/account"
 	"journeyman/handlers/dashboard/admin"
+	"journeyman/handlers/dashboard/lists"
 	"journeyman/handlers/dashboard/starters"
 )
 
@@ -14,18 +15,19 @@ func (d *Dashboard) routes() error {
 	if err != nil {
 		return err
 	}
+	d.lists, err = lists.New(d.Frame, lists.Config{MailDomain: d.cfg.MailDomain, MailAddr: d.cfg.MailAddr,
+		Inbox: d.cfg.Inbox, ReadMail: d.cfg.ReadMail, Relay: func() bool { return d.cfg.System().Relay }, Repeat: d.repeat})
+	if err != nil {
+		return err
+	}
 	account.New(d.Frame).Routes()
 	settings.Routes()
+	d.lists.Routes()
 	d.decideRoutes()
-	d.homeRoutes()
 	d.On("GET", "/events", d.StreamEvents)
-	d.On("GET", "/search", d.search)
-	d.workerListRoutes()
 	d.workerRoutes()
 	starters.New(d.Frame).Routes()
 	d.fileRoutes()
-	d.taskListRoutes()
 	d.taskRoutes()
-	d.mailRoutes()
 	return nil
 }

@@ -48,7 +48,7 @@ func turnOfAnything(_ *frame.Request, f *frame.Form) store.NewTurn {
 // refusedRun shows a refused instruction on the page from which it came.
 func (d *Dashboard) refusedRun(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	if f.Get("from") == "home" {
-		return d.homePage(w, r, status, f)
+		return d.lists.HomePage(w, r, status, f)
 	}
 	p := d.newWorkerPage(r)
 	p.Box.Form = f

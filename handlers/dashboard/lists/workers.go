@@ -1,4 +1,4 @@
-package dashboard
+package lists
 
 import (
 	"net/http"
@@ -10,7 +10,7 @@ import (
 )
 
 // workerListRoutes registers the list of workers, and the buttons of its rows.
-func (d *Dashboard) workerListRoutes() {
+func (d *Pages) workerListRoutes() {
 	d.On("GET", "/workers", d.listWorkers)
 	d.On("POST", "/workers/:workerId/keep", frame.Button(d.keepWorker))
 	d.On("POST", "/workers/:workerId/pin", frame.Submitted(d.pinWorker, nil))
@@ -35,7 +35,7 @@ type workerList struct {
 }
 
 // hidesWorkers reports whether tasks made workers that a list of the origin leaves out.
-func (d *Dashboard) hidesWorkers(r *frame.Request, origin store.WorkerOrigin) (bool, error) {
+func (d *Pages) hidesWorkers(r *frame.Request, origin store.WorkerOrigin) (bool, error) {
 	if origin == store.TaskOrigin {
 		return false, nil
 	}
@@ -43,7 +43,7 @@ func (d *Dashboard) hidesWorkers(r *frame.Request, origin store.WorkerOrigin) (b
 	return len(made) > 0, err
 }
 
-func (d *Dashboard) listWorkers(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) listWorkers(w http.ResponseWriter, r *frame.Request) error {
 	typed := r.URL.Query()
 	p := workerList{Form: frame.FormOf(typed), Later: typed.Get("cursor") != "", Back: r.URL.RequestURI(),
 		OfTasks: typed.Get("origin") == string(store.TaskOrigin), Gallery: starters.NewGallery(d.Frame)}

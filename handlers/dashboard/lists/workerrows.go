@@ -1,4 +1,4 @@
-package dashboard
+package lists
 
 import (
 	"net/http"
@@ -41,7 +41,7 @@ func barsOf(counts []int64) (bars []bar, sum int64) {
 }
 
 // workerRows returns the rows of workers.
-func (d *Dashboard) workerRows(r *frame.Request, workers []store.Worker) ([]workerRow, error) {
+func (d *Pages) workerRows(r *frame.Request, workers []store.Worker) ([]workerRow, error) {
 	pins, err := d.Store.Pins(r.Context(), r.Who.Caller)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (d *Dashboard) workerRows(r *frame.Request, workers []store.Worker) ([]work
 }
 
 // lastTask returns the row of a worker's newest task, or nil if it has none.
-func (d *Dashboard) lastTask(r *frame.Request, w store.Worker) (*taskRow, error) {
+func (d *Pages) lastTask(r *frame.Request, w store.Worker) (*taskRow, error) {
 	last, err := d.Store.LatestTask(r.Context(), w)
 	if db.IsNotFound(err) {
 		return nil, nil
@@ -87,7 +87,7 @@ func (d *Dashboard) lastTask(r *frame.Request, w store.Worker) (*taskRow, error)
 }
 
 // waitsFor reports whether a task waits for a decision or an answer of the user.
-func (d *Dashboard) waitsFor(r *frame.Request, t store.Task) (bool, error) {
+func (d *Pages) waitsFor(r *frame.Request, t store.Task) (bool, error) {
 	if t.Wait == nil || t.Wait.For != store.WaitForPerson {
 		return false, nil
 	}
@@ -97,18 +97,18 @@ func (d *Dashboard) waitsFor(r *frame.Request, t store.Task) (bool, error) {
 }
 
 // keepWorker puts a worker that a task made into the lists.
-func (d *Dashboard) keepWorker(r *frame.Request) (string, error) {
+func (d *Pages) keepWorker(r *frame.Request) (string, error) {
 	kept := store.CreatedOrigin
 	w, err := d.Store.UpdateWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"),
 		store.WorkerPatch{Origin: &kept})
 	return frame.Done("/workers/"+w.ID, "worker-kept"), err
 }
 
-func (d *Dashboard) pinWorker(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) pinWorker(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	return backTo(f), d.Store.PinWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"))
 }
 
-func (d *Dashboard) unpinWorker(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) unpinWorker(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	return backTo(f), d.Store.UnpinWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"))
 }
 

@@ -1,4 +1,4 @@
-package dashboard
+package lists
 
 import (
 	"maps"
@@ -14,7 +14,7 @@ import (
 )
 
 // taskListRoutes registers the list of tasks.
-func (d *Dashboard) taskListRoutes() {
+func (d *Pages) taskListRoutes() {
 	d.On("GET", "/tasks", d.listTasks)
 	d.On("POST", "/tasks", frame.Submitted(d.manyTasks, nil))
 }
@@ -57,7 +57,7 @@ type segment struct {
 }
 
 // addChoices adds the choices of the selects to p.
-func (d *Dashboard) addChoices(r *frame.Request, p *taskList) (err error) {
+func (d *Pages) addChoices(r *frame.Request, p *taskList) (err error) {
 	p.Statuses = []frame.Option{{Value: "", Label: r.T("Any state")},
 		{Value: "pending", Label: r.T("Queued")}, {Value: "running", Label: r.T("Running")},
 		{Value: "completed", Label: r.T("Done")}, {Value: "error", Label: r.T("Failed")},
@@ -96,7 +96,7 @@ func moreTaskFilters() []string {
 // taskFilters returns the names of all filters except the one for tasks that wait for the user.
 func taskFilters() []string { return append(moreTaskFilters(), "q", "workerId", "triggeredBy") }
 
-func (d *Dashboard) listTasks(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) listTasks(w http.ResponseWriter, r *frame.Request) error {
 	typed := r.URL.Query()
 	set := frame.Filters(typed, taskFilters()...)
 	p := taskList{Form: frame.FormOf(typed), Filtered: len(set) > 0, First: set.Encode(), Later: typed.Get("cursor") != "",
@@ -123,7 +123,7 @@ func (d *Dashboard) listTasks(w http.ResponseWriter, r *frame.Request) error {
 
 // addTasks adds the rows of the page to p. The first page begins with the tasks that wait for the
 // user.
-func (d *Dashboard) addTasks(r *frame.Request, p *taskList, set url.Values) error {
+func (d *Pages) addTasks(r *frame.Request, p *taskList, set url.Values) error {
 	var waiting []waitingTask
 	var err error
 	if p.Waiting || !p.Filtered && !p.Later {
@@ -153,7 +153,7 @@ func (d *Dashboard) addTasks(r *frame.Request, p *taskList, set url.Values) erro
 
 // taskSegments returns the segments of the list. Each keeps the other filters. The counts include
 // all tasks.
-func (d *Dashboard) taskSegments(r *frame.Request, set url.Values, waiting bool) ([]segment, error) {
+func (d *Pages) taskSegments(r *frame.Request, set url.Values, waiting bool) ([]segment, error) {
 	counts, err := d.Store.TaskCounts(r.Context(), r.Who.Caller)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func taskQuery(v url.Values) (store.TaskQuery, error) {
 }
 
 // workerOptions returns the choices of the worker filter: the newest workers, and the chosen one.
-func (d *Dashboard) workerOptions(r *frame.Request, chosen string) ([]frame.Option, error) {
+func (d *Pages) workerOptions(r *frame.Request, chosen string) ([]frame.Option, error) {
 	workers, _, err := d.Store.Workers(r.Context(), r.Who.Caller,
 		store.WorkerQuery{Origin: store.CreatedOrigin, Limit: workersInList})
 	if err != nil {

@@ -1,4 +1,4 @@
-package dashboard
+package lists
 
 import (
 	"net/http"
@@ -14,8 +14,8 @@ import (
 )
 
 // homeRoutes registers the first page.
-func (d *Dashboard) homeRoutes() {
-	d.On("GET", "/", frame.Blank(d.homePage))
+func (d *Pages) homeRoutes() {
+	d.On("GET", "/", frame.Blank(d.HomePage))
 	d.On("POST", "/first-steps", frame.Button(d.hideFirstSteps))
 }
 
@@ -52,8 +52,8 @@ type monthSpent struct {
 	Percent int      // of the cap, at most 100
 }
 
-// homePage writes the page. f is an instruction that was refused, or nil.
-func (d *Dashboard) homePage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+// HomePage writes the first page with a status. f is an instruction that was refused, or nil.
+func (d *Pages) HomePage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	p := homePage{Box: d.NewRunBox(r, "/run", r.T("What should be done?"), r.T("Run")),
 		Gallery: starters.NewGallery(d.Frame)}
 	p.Box.Placeholder, p.Box.From = r.T("Describe it, drop files, press Run."), "home"
@@ -80,7 +80,7 @@ func (d *Dashboard) homePage(w http.ResponseWriter, r *frame.Request, status int
 
 // addHomeTasks adds to p the tasks that wait for the user, the running ones, and those that have
 // failed recently.
-func (d *Dashboard) addHomeTasks(r *frame.Request, p *homePage) error {
+func (d *Pages) addHomeTasks(r *frame.Request, p *homePage) error {
 	waiting, err := d.waitingTasks(r, homeRows)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (d *Dashboard) addHomeTasks(r *frame.Request, p *homePage) error {
 
 // monthSpent returns the credits that the organization has spent this month, or nil if the user
 // may not see them.
-func (d *Dashboard) monthSpent(r *frame.Request) (*monthSpent, error) {
+func (d *Pages) monthSpent(r *frame.Request) (*monthSpent, error) {
 	if !r.Who.May(people.SeeUsage) {
 		return nil, nil
 	}
@@ -129,7 +129,7 @@ func (d *Dashboard) monthSpent(r *frame.Request) (*monthSpent, error) {
 }
 
 // firstSteps returns the steps while one of them is not done, unless the user has hidden them.
-func (d *Dashboard) firstSteps(r *frame.Request) ([]firstStep, error) {
+func (d *Pages) firstSteps(r *frame.Request) ([]firstStep, error) {
 	taken, err := d.Store.People.FirstSteps(r.Context(), r.Who.Caller)
 	if err != nil || taken.Hidden {
 		return nil, err
@@ -154,6 +154,6 @@ func (d *Dashboard) firstSteps(r *frame.Request) ([]firstStep, error) {
 	return steps, nil
 }
 
-func (d *Dashboard) hideFirstSteps(r *frame.Request) (string, error) {
+func (d *Pages) hideFirstSteps(r *frame.Request) (string, error) {
 	return "/", d.Store.People.HideFirstSteps(r.Context(), r.Who.Caller)
 }

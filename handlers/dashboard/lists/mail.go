@@ -1,4 +1,4 @@
-package dashboard
+package lists
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 )
 
 // mailRoutes registers the pages of mail.
-func (d *Dashboard) mailRoutes() {
+func (d *Pages) mailRoutes() {
 	d.On("GET", "/mail", d.listMail(mailAll))
 	d.On("GET", "/mail/held", d.listMail(mailHeld))
 	d.On("GET", "/mail/outbox", d.listMail(mailOutbox))
@@ -104,7 +104,7 @@ func mailStatuses(r *frame.Request, path string) []frame.Option {
 }
 
 // listMail returns the handle of the list at path.
-func (d *Dashboard) listMail(path string) frame.Handle {
+func (d *Pages) listMail(path string) frame.Handle {
 	return func(w http.ResponseWriter, r *frame.Request) error {
 		v := r.URL.Query()
 		set := frame.Filters(v, "status", "workerId")
@@ -138,7 +138,7 @@ func (d *Dashboard) listMail(path string) frame.Handle {
 }
 
 // addressForMail puts the mail address of a worker into p as an example.
-func (d *Dashboard) addressForMail(r *frame.Request, p *mailList) error {
+func (d *Pages) addressForMail(r *frame.Request, p *mailList) error {
 	workers, _, err := d.Store.Workers(r.Context(), r.Who.Caller, store.WorkerQuery{Origin: store.CreatedOrigin, Limit: 1})
 	p.Address = "WORKER_ID@" + d.cfg.MailDomain
 	if len(workers) > 0 {
@@ -177,7 +177,7 @@ const (
 
 // mail returns the mail that the address names, and its source. source is nil if the mail is not
 // written yet or its source is no longer stored.
-func (d *Dashboard) mail(r *frame.Request) (e store.Email, source []byte, err error) {
+func (d *Pages) mail(r *frame.Request) (e store.Email, source []byte, err error) {
 	e, err = d.Store.Email(r.Context(), r.Who.Caller, r.Params.ByName("emailId"))
 	if err == nil {
 		source, err = d.Store.EmailSource(r.Context(), e)
@@ -185,14 +185,14 @@ func (d *Dashboard) mail(r *frame.Request) (e store.Email, source []byte, err er
 	return e, source, err
 }
 
-func (d *Dashboard) showMail(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) showMail(w http.ResponseWriter, r *frame.Request) error {
 	e, source, err := d.mail(r)
 	if err != nil {
 		return err
 	}
 	p := mailPage{mailRow: mailRow{e, r}, Full: show.ExcerptOf(e.Subject, maxShownSubject), HasSource: source != nil,
 		Verdicts: verdictsOf(r, e.Verdicts)}
-	p.Relay = p.Kept() && d.cfg.System().Relay // only where it matters: the first call may take long
+	p.Relay = p.Kept() && d.cfg.Relay() // only where it matters: the first call may take long
 	// The mail of a deleted worker stays readable.
 	if p.Worker, err = d.Store.Worker(r.Context(), r.Who.Caller, e.WorkerID); err != nil && !db.IsNotFound(err) {
 		return err
@@ -276,7 +276,7 @@ func verdictsOf(r *frame.Request, raw json.RawMessage) (list []frame.Option) {
 
 // downloadMail sends the source of a mail as a file. A browser must not show it as a page
 // of this server.
-func (d *Dashboard) downloadMail(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) downloadMail(w http.ResponseWriter, r *frame.Request) error {
 	e, source, err := d.mail(r)
 	if err != nil {
 		return err
@@ -290,12 +290,12 @@ func (d *Dashboard) downloadMail(w http.ResponseWriter, r *frame.Request) error 
 	return nil
 }
 
-func (d *Dashboard) releaseMail(r *frame.Request) (string, error) {
+func (d *Pages) releaseMail(r *frame.Request) (string, error) {
 	e, err := d.cfg.Inbox.Release(r.Context(), r.Who.Caller, r.Params.ByName("emailId"))
 	return frame.Done("/mail/messages/"+e.ID, "mail-released"), err
 }
 
-func (d *Dashboard) retryMail(r *frame.Request) (string, error) {
+func (d *Pages) retryMail(r *frame.Request) (string, error) {
 	e, err := d.Store.SendAgain(r.Context(), r.Who.Caller, r.Params.ByName("emailId"))
 	return frame.Done("/mail/messages/"+e.ID, "mail-retried"), err
 }

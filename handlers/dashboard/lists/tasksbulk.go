@@ -1,4 +1,4 @@
-package dashboard
+package lists
 
 import (
 	"net/http"
@@ -17,7 +17,7 @@ const maxBulk = 100
 
 // manyTasks cancels, archives or retries each task of a form. The store checks the rights for each
 // task. The list then shows how many were done, and why the others were not.
-func (d *Dashboard) manyTasks(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) manyTasks(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	ids := f.Values["id"]
 	act, ok := map[string]func(*frame.Request, string, *frame.Form) error{
 		"cancel": d.cancelOne, "archive": d.archiveOne, "retry": d.retryOne}[f.Get("do")]
@@ -68,7 +68,7 @@ func listAddress(back string, result url.Values) string {
 // an unfinished or completed task cannot be retried.
 var errWrongState = db.Errorf(db.Conflict, "the state of the task does not allow this")
 
-func (d *Dashboard) cancelOne(r *frame.Request, id string, _ *frame.Form) error {
+func (d *Pages) cancelOne(r *frame.Request, id string, _ *frame.Form) error {
 	task, _, err := d.Store.Task(r.Context(), r.Who.Caller, id)
 	if err != nil {
 		return err
@@ -80,13 +80,13 @@ func (d *Dashboard) cancelOne(r *frame.Request, id string, _ *frame.Form) error 
 	return err
 }
 
-func (d *Dashboard) archiveOne(r *frame.Request, id string, _ *frame.Form) error {
+func (d *Pages) archiveOne(r *frame.Request, id string, _ *frame.Form) error {
 	return d.Runner.ArchiveTask(r.Context(), r.Who.Caller, id)
 }
 
 // retryOne adds the instruction of the last turn to the task again, if that turn failed or was
 // cancelled.
-func (d *Dashboard) retryOne(r *frame.Request, id string, f *frame.Form) error {
+func (d *Pages) retryOne(r *frame.Request, id string, f *frame.Form) error {
 	task, _, err := d.Store.Task(r.Context(), r.Who.Caller, id)
 	if err != nil {
 		return err
@@ -95,7 +95,8 @@ func (d *Dashboard) retryOne(r *frame.Request, id string, f *frame.Form) error {
 		return errWrongState
 	}
 	// The key names no turn: a second click does nothing, even if the new turn has failed meanwhile.
-	return d.repeat(r, task, strconv.FormatInt(task.TurnCount-1, 10), frame.FormKey(r.Who.Caller, f.Get("token"), task.ID))
+	return d.cfg.Repeat(r, task, strconv.FormatInt(task.TurnCount-1, 10),
+		frame.FormKey(r.Who.Caller, f.Get("token"), task.ID))
 }
 
 // refusalOf returns the key of the reason why a task was not changed, or "" for an internal error.

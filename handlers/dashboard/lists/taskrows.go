@@ -1,4 +1,4 @@
-package dashboard
+package lists
 
 import (
 	"strings"
@@ -37,7 +37,7 @@ const asksInRow = 3
 
 // waitingTasks returns at most most tasks that wait for a decision or an answer of the user, the
 // newest question first.
-func (d *Dashboard) waitingTasks(r *frame.Request, most int) ([]waitingTask, error) {
+func (d *Pages) waitingTasks(r *frame.Request, most int) ([]waitingTask, error) {
 	approvals, _, err := d.Store.Approvals(r.Context(), r.Who.Caller,
 		store.ApprovalQuery{Mine: true, Limit: most * asksInRow})
 	if err != nil {
@@ -65,7 +65,7 @@ func (d *Dashboard) waitingTasks(r *frame.Request, most int) ([]waitingTask, err
 
 // A rowMaker creates the rows of a list. It reads each title and name once.
 type rowMaker struct {
-	d      *Dashboard
+	d      *Pages
 	r      *frame.Request
 	doing  map[string]stream.Activity
 	titles map[string]string // of workers, by id
@@ -73,7 +73,7 @@ type rowMaker struct {
 }
 
 // taskRows returns the rows of tasks. The ones that wait for the user come first and only once.
-func (d *Dashboard) taskRows(r *frame.Request, waiting []waitingTask, tasks []store.Task) ([]taskRow, error) {
+func (d *Pages) taskRows(r *frame.Request, waiting []waitingTask, tasks []store.Task) ([]taskRow, error) {
 	m := rowMaker{d: d, r: r, doing: d.Runner.Streams.Doing(r.Who.OrganizationID),
 		titles: map[string]string{}, names: map[string]string{}}
 	rows, known := make([]taskRow, 0, len(waiting)+len(tasks)), map[string]bool{}

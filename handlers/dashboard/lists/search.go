@@ -1,4 +1,4 @@
-package dashboard
+package lists
 
 import (
 	"html/template"
@@ -44,7 +44,7 @@ type searchResult struct {
 }
 
 // search writes the results. The search palette requests only the results.
-func (d *Dashboard) search(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) search(w http.ResponseWriter, r *frame.Request) error {
 	typed := r.URL.Query()
 	p := searchPage{Form: frame.FormOf(typed), Text: strings.TrimSpace(typed.Get("q"))}
 	status, err := p.Form.ListStatus(r, d.addFound(r, &p))
@@ -62,7 +62,7 @@ func (d *Dashboard) search(w http.ResponseWriter, r *frame.Request) error {
 }
 
 // addFound puts the results into p: workers, tasks, files, pages and commands.
-func (d *Dashboard) addFound(r *frame.Request, p *searchPage) error {
+func (d *Pages) addFound(r *frame.Request, p *searchPage) error {
 	for _, kind := range []struct {
 		title text.Key
 		find  func(*frame.Request, string) ([]searchResult, error)
@@ -104,7 +104,7 @@ func marked(title, part string) searchResult {
 	return searchResult{Before: title[:at], Match: title[at : at+len(part)], After: title[at+len(part):]}
 }
 
-func (d *Dashboard) findWorkers(r *frame.Request, part string) (list []searchResult, err error) {
+func (d *Pages) findWorkers(r *frame.Request, part string) (list []searchResult, err error) {
 	workers, _, err := d.Store.Workers(r.Context(), r.Who.Caller,
 		store.WorkerQuery{Text: part, Origin: store.CreatedOrigin, Limit: maxPerKind, Scan: store.MaxSearched})
 	for _, w := range workers {
@@ -118,7 +118,7 @@ func (d *Dashboard) findWorkers(r *frame.Request, part string) (list []searchRes
 	return list, err
 }
 
-func (d *Dashboard) findTasks(r *frame.Request, part string) (list []searchResult, err error) {
+func (d *Pages) findTasks(r *frame.Request, part string) (list []searchResult, err error) {
 	tasks, _, err := d.Store.Tasks(r.Context(), r.Who.Caller,
 		store.TaskQuery{Text: part, Limit: maxPerKind, Scan: store.MaxSearched})
 	for _, t := range tasks {
@@ -129,7 +129,7 @@ func (d *Dashboard) findTasks(r *frame.Request, part string) (list []searchResul
 	return list, err
 }
 
-func (d *Dashboard) findFiles(r *frame.Request, part string) (list []searchResult, err error) {
+func (d *Pages) findFiles(r *frame.Request, part string) (list []searchResult, err error) {
 	files, err := d.Store.SearchFiles(r.Context(), r.Who.Caller, part, maxPerKind)
 	for _, file := range files {
 		f := marked(file.Path, part)
@@ -183,7 +183,7 @@ func commandsToFind() []destination {
 
 // findPlaces returns the function that finds the places whose name matches the search, and whose page the
 // user may open.
-func (d *Dashboard) findPlaces(places []destination) func(r *frame.Request, part string) ([]searchResult, error) {
+func (d *Pages) findPlaces(places []destination) func(r *frame.Request, part string) ([]searchResult, error) {
 	return func(r *frame.Request, part string) (list []searchResult, err error) {
 		for _, p := range places {
 			title, may := r.T(p.title), p.right == "" || r.Who.May(p.right)
