@@ -14,17 +14,16 @@ import (
 	"cmp"
 	"context"
 	"embed"
-	"html/template"
 	"log/slog"
 	"time"
 
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard/admin"
+	"journeyman/handlers/dashboard/files"
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/lists"
 	"journeyman/runner"
 	"journeyman/runner/backup"
-	"journeyman/runner/sandbox"
 	"journeyman/runner/tool/mcp"
 	"journeyman/store"
 )
@@ -69,10 +68,8 @@ type Config struct {
 // A Dashboard serves the pages. It is an http.Handler.
 type Dashboard struct {
 	*frame.Frame
-	cfg       Config
-	lists     *lists.Pages
-	archives  chan struct{} // holds a token for each archive that is being sent
-	documents *sandbox.Lane // a unit for each document that a preview reads
+	cfg   Config
+	lists *lists.Pages
 }
 
 // New returns the pages. It returns an error if cfg lacks what they need, or if cfg.BaseURL or a catalogue of texts
@@ -83,18 +80,10 @@ func New(cfg Config) (*Dashboard, error) {
 	}
 	base, err := frame.New(frame.Config{Files: embedded, Store: cfg.Store, Runner: cfg.Runner, API: cfg.API, Log: cfg.Log,
 		BaseURL: cfg.BaseURL, Version: cfg.Version, Now: cfg.Now, FormTime: cmp.Or(cfg.FormTime, time.Minute),
-		Functions: functions()})
+		Functions: files.Functions()})
 	if err != nil {
 		return nil, err
 	}
-	d := &Dashboard{Frame: base, cfg: cfg,
-		archives: make(chan struct{}, maxArchives), documents: sandbox.NewLane(maxDocuments)}
+	d := &Dashboard{Frame: base, cfg: cfg}
 	return d, d.routes()
-}
-
-// functions returns the functions that only templates of some pages call.
-func functions() template.FuncMap {
-	return template.FuncMap{
-		"shown": func(p preview, bytes, name string) shownFile { return shownFile{p, bytes, name} },
-	}
 }

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/matryer/is"
+
+	"journeyman/handlers/dashboard/files"
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/text"
-
-	"github.com/matryer/is"
 )
 
 // TestTemplatesParse parses the templates in all languages, because the server does so only at their first
@@ -16,7 +17,7 @@ import (
 func TestTemplatesParse(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	fr, err := frame.New(frame.Config{Files: embedded, BaseURL: "http://localhost", Functions: functions()})
+	fr, err := frame.New(frame.Config{Files: embedded, BaseURL: "http://localhost", Functions: files.Functions()})
 	is.NoErr(err)
 	for _, l := range text.Languages() {
 		set, err := fr.TemplatesFor(&frame.Request{Lang: l})

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"journeyman/handlers/dashboard/account"
 	"journeyman/handlers/dashboard/admin"
+	"journeyman/handlers/dashboard/files"
 	"journeyman/handlers/dashboard/lists"
 	"journeyman/handlers/dashboard/starters"
 )
@@ -27,7 +28,7 @@ func (d *Dashboard) routes() error {
 	d.On("GET", "/events", d.StreamEvents)
 	d.workerRoutes()
 	starters.New(d.Frame).Routes()
-	d.fileRoutes()
+	files.New(d.Frame, files.Config{ReadDocument: d.cfg.ReadDocument}).Routes()
 	d.taskRoutes()
 	return nil
 }

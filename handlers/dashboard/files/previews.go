@@ -1,4 +1,4 @@
-package dashboard
+package files
 
 import (
 	"context"
@@ -45,7 +45,7 @@ type shownFile struct {
 
 // preview returns the preview of a file. A file that is neither text nor of a known kind has none:
 // users can only download it.
-func (d *Dashboard) preview(ctx context.Context, who people.Caller, name, mediaType string, size int64,
+func (d *Pages) preview(ctx context.Context, who people.Caller, name, mediaType string, size int64,
 	src io.Reader) (p preview, err error) {
 	switch p.Kind = kindOf(mediaType); p.Kind {
 	case "image":
@@ -127,7 +127,7 @@ func previewTable(size int64, src io.Reader) (preview, error) {
 }
 
 // previewDocument reads the text of a document in a confined process.
-func (d *Dashboard) previewDocument(ctx context.Context, client sandbox.Client, mediaType string, size int64,
+func (d *Pages) previewDocument(ctx context.Context, client sandbox.Client, mediaType string, size int64,
 	src io.Reader) (preview, error) {
 	p := preview{Kind: "document"}
 	if d.cfg.ReadDocument == nil || size > readDocument {

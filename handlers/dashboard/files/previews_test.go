@@ -1,4 +1,4 @@
-package dashboard
+package files
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func TestDocumentPreviewsAtOnce(t *testing.T) {
 		const many = 3 * maxDocuments
 		var running, shown atomic.Int64
 		release := make(chan struct{})
-		d := &Dashboard{documents: sandbox.NewLane(maxDocuments)}
+		d := &Pages{documents: sandbox.NewLane(maxDocuments)}
 		d.cfg.ReadDocument = func(context.Context, string, []byte) (string, bool, error) {
 			running.Add(1)
 			<-release

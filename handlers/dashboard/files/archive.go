@@ -1,4 +1,4 @@
-package dashboard
+package files
 
 import (
 	"archive/zip"
@@ -79,7 +79,7 @@ func (a *archive) add(f archived) error {
 }
 
 // sendArchive sends the files as a zip, which it creates while it sends.
-func (d *Dashboard) sendArchive(w http.ResponseWriter, r *frame.Request, name string, a archive) error {
+func (d *Pages) sendArchive(w http.ResponseWriter, r *frame.Request, name string, a archive) error {
 	if len(a.files) == 0 {
 		return db.Errorf(db.NotFound, "there are no files to download")
 	}
@@ -157,13 +157,13 @@ func (c contextReader) Read(b []byte) (int, error) {
 }
 
 // addFile adds a published file.
-func (d *Dashboard) addFile(ctx context.Context, a *archive, f store.File) error {
+func (d *Pages) addFile(ctx context.Context, a *archive, f store.File) error {
 	open := func() (io.ReadCloser, error) { return d.Store.OpenBlob(ctx, f.SHA256) }
 	return a.add(archived{f.Path, f.Size, f.CreatedAt, open})
 }
 
 // zipWorkerFiles sends the published files of a worker, each in its newest version.
-func (d *Dashboard) zipWorkerFiles(w http.ResponseWriter, r *frame.Request) (err error) {
+func (d *Pages) zipWorkerFiles(w http.ResponseWriter, r *frame.Request) (err error) {
 	var a archive
 	for cursor, more := "", true; more; more = cursor != "" {
 		var page []store.ListedFile
@@ -184,7 +184,7 @@ func (d *Dashboard) zipWorkerFiles(w http.ResponseWriter, r *frame.Request) (err
 const archivePage = 100
 
 // zipTaskFiles sends the files that a task has published, each in its newest version.
-func (d *Dashboard) zipTaskFiles(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) zipTaskFiles(w http.ResponseWriter, r *frame.Request) error {
 	task, _, err := d.Store.Task(r.Context(), r.Who.Caller, r.Params.ByName("taskId"))
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (d *Dashboard) zipTaskFiles(w http.ResponseWriter, r *frame.Request) error 
 }
 
 // zipWorkspace sends a folder of a workspace. It follows no link.
-func (d *Dashboard) zipWorkspace(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) zipWorkspace(w http.ResponseWriter, r *frame.Request) error {
 	at, err := d.place(r)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package dashboard
+package files
 
 import (
 	"net/http"
@@ -9,17 +9,6 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 )
-
-// fileRoutes registers the pages of the files of workers and tasks.
-func (d *Dashboard) fileRoutes() {
-	d.On("GET", "/workers/:workerId/files", d.OfWorker("files", d.listFiles))
-	d.On("GET", "/workers/:workerId/preview/*filePath", d.OfWorker("files", d.previewFile))
-	d.On("GET", "/workers/:workerId/files.zip", d.OfWorker("files", d.zipWorkerFiles))
-	d.On("GET", "/workers/:workerId/workspace/*path", d.OfWorker("files", d.browse))
-	d.On("GET", "/workers/:workerId/workspace-file/*path", d.sendWorkspaceFile)
-	d.On("GET", "/workers/:workerId/workspace-zip/*path", d.zipWorkspace)
-	d.On("GET", "/tasks/:taskId/files.zip", d.zipTaskFiles)
-}
 
 // filesOnPage is the number of files on a page.
 const filesOnPage = 25
@@ -47,13 +36,13 @@ func (f fileRow) TaskPath() string { return view.TaskPath(f.TaskID) }
 
 // fileRow returns a file with its addresses. An address has no host, so that it works under each
 // name of this server.
-func (d *Dashboard) fileRow(f store.File, taskID string) fileRow {
+func (d *Pages) fileRow(f store.File, taskID string) fileRow {
 	local := strings.TrimPrefix(d.Runner.FileURL(f), d.BaseURL) // /api/workers/ID/files/PATH?v=VERSION
 	preview := strings.Replace(strings.TrimPrefix(local, "/api"), "/files/", "/preview/", 1)
 	return fileRow{File: f, TaskID: taskID, Preview: preview, Bytes: local}
 }
 
-func (d *Dashboard) listFiles(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) listFiles(w http.ResponseWriter, r *frame.Request) error {
 	cursor := r.URL.Query().Get("cursor")
 	files, next, err := d.Store.FilesByWorker(r.Context(), r.Who.Caller, r.Head.ID, cursor, filesOnPage)
 	if err != nil {
@@ -73,7 +62,7 @@ type previewPage struct {
 }
 
 // previewFile shows a file inside a page.
-func (d *Dashboard) previewFile(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) previewFile(w http.ResponseWriter, r *frame.Request) error {
 	name := strings.TrimPrefix(r.Params.ByName("filePath"), "/")
 	f, err := d.Store.File(r.Context(), r.Who.Caller, r.Head.ID, name, r.URL.Query().Get("v"))
 	if err != nil {

@@ -1,4 +1,4 @@
-package dashboard
+package files
 
 import (
 	"errors"
@@ -86,7 +86,7 @@ type entryRow struct {
 }
 
 // place returns the place that a request names, if the caller may see it.
-func (d *Dashboard) place(r *frame.Request) (place, error) {
+func (d *Pages) place(r *frame.Request) (place, error) {
 	folder, err := d.Store.Workspace(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), r.URL.Query().Get("task"))
 	if err != nil {
 		return place{}, err
@@ -108,7 +108,7 @@ func refusal(err error) error {
 }
 
 // browse shows a folder or a file of a workspace.
-func (d *Dashboard) browse(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) browse(w http.ResponseWriter, r *frame.Request) error {
 	at, err := d.place(r)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (d *Dashboard) browse(w http.ResponseWriter, r *frame.Request) error {
 	return show()
 }
 
-func (d *Dashboard) showFolder(w http.ResponseWriter, r *frame.Request, at place, list []workspace.Entry) error {
+func (d *Pages) showFolder(w http.ResponseWriter, r *frame.Request, at place, list []workspace.Entry) error {
 	p := workspacePage{Place: at, Crumbs: at.crumbs(r), Total: int64(len(list))}
 	page := frame.PageNumber(r)
 	p.Before, p.Next = frame.Neighbours(r, page, p.Total, entriesOnPage)
@@ -209,7 +209,7 @@ type workspaceFilePage struct {
 
 // workspaceFile reads the preview of a file. The returned function writes the page after the
 // workspace is closed, so that a slow browser does not keep it open.
-func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *frame.Request, at place, ws *workspace.Workspace) (
+func (d *Pages) workspaceFile(w http.ResponseWriter, r *frame.Request, at place, ws *workspace.Workspace) (
 	show func() error, err error) {
 	f, err := ws.Open(at.Path)
 	if err != nil {
@@ -229,7 +229,7 @@ func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *frame.Request, at pl
 }
 
 // sendWorkspaceFile sends the bytes of a file, with a policy that lets them run nothing.
-func (d *Dashboard) sendWorkspaceFile(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) sendWorkspaceFile(w http.ResponseWriter, r *frame.Request) error {
 	at, err := d.place(r)
 	if err == nil {
 		err = handlers.RefuseCode(r.Request)
