@@ -24,20 +24,20 @@ const maxParallel = 8
 
 // finishCalls runs the tool calls of the last step that have no result in the journal. It first
 // runs the calls that need no approval. The others run after people have decided.
-func (r *Runner) finishCalls(ctx context.Context, e *execution) error {
+func (r *Runner) finishCalls(ctx context.Context, e *execution) (outcome, error) {
 	// Only the first round of a claim can find calls that an earlier claim has begun.
 	cut := e.resumed
 	e.resumed = false
 	if len(e.steps) == 0 || !wantsTools(e.steps[len(e.steps)-1]) {
-		return nil
+		return next, nil
 	}
 	st := &e.steps[len(e.steps)-1]
 	// Run these calls before waiting for people, because the wait may take days.
-	if err := r.runCalls(ctx, e, st, openCalls(*st, false), cut); err != nil {
-		return err
+	if out, err := r.runCalls(ctx, e, st, openCalls(*st, false), cut); err != nil || out != next {
+		return out, err
 	}
-	if err := r.awaitDecisions(ctx, e, st); err != nil {
-		return err
+	if out, err := r.awaitDecisions(ctx, e, st); err != nil || out != next {
+		return out, err
 	}
 	// cut is false: the approval of each call records whether the call has begun.
 	return r.runCalls(ctx, e, st, openCalls(*st, true), false)
@@ -56,7 +56,8 @@ func openCalls(st store.Step, approval bool) []store.ToolCall {
 // runCalls runs calls of a step in their order. Successive calls run in parallel if their tools
 // permit that. Any other call runs alone, after all calls before it. cut means that an earlier
 // claim may have been interrupted while calls of the step were running.
-func (r *Runner) runCalls(ctx context.Context, e *execution, st *store.Step, calls []store.ToolCall, cut bool) error {
+func (r *Runner) runCalls(ctx context.Context, e *execution, st *store.Step, calls []store.ToolCall, cut bool) (
+	outcome, error) {
 	for i, c := range calls {
 		calls[i] = e.tools.fitted(c)
 	}
@@ -64,22 +65,22 @@ func (r *Runner) runCalls(ctx context.Context, e *execution, st *store.Step, cal
 		n := e.tools.parallel(calls)
 		later, err := r.runBatch(ctx, e, st, calls[:n], cut)
 		if err != nil {
-			return err
+			return next, err
 		}
 		// Later calls cannot have begun, because they wait for the calls before them.
 		calls, cut = calls[n:], false
 		if len(later) == 0 {
 			continue
 		}
-		if err := r.awaitChildren(ctx, e, later); err != nil {
-			return err
+		if out, err := r.awaitChildren(ctx, e, later); err != nil || out != next {
+			return out, err
 		}
 		// The child turns have ended, so the repeated calls return the results.
 		for _, run := range slices.Backward(later) {
 			calls = slices.Insert(calls, 0, run.ToolCall)
 		}
 	}
-	return nil
+	return next, nil
 }
 
 // errOtherFailed cancels the context of a batch of parallel calls after one of them has ended the

@@ -25,7 +25,7 @@ func (e *execution) use(i int) {
 
 // chooseModel selects the next model to ask: the first available model of the chain with room for
 // the request. Without such a model, the turn is suspended or fails.
-func (r *Runner) chooseModel(ctx context.Context, e *execution) error {
+func (r *Runner) chooseModel(ctx context.Context, e *execution) (outcome, error) {
 	r.refreshModels(ctx, e)
 	for {
 		i := r.nextModel(e)
@@ -35,16 +35,16 @@ func (r *Runner) chooseModel(ctx context.Context, e *execution) error {
 		e.use(i)
 		if e.model.alone() {
 			e.probes = e.failingSince != nil
-			return nil
+			return next, nil
 		}
 		if r.isLastTry(e) { // without enter: this turn cannot wait for the probe of another turn
 			e.probes = true
-			return nil
+			return next, nil
 		}
 		var may bool
 		may, e.probes = r.outages.Enter(e.model.id, e.claim.ID, e.failingSince != nil, r.cfg.Now())
 		if may {
-			return nil
+			return next, nil
 		}
 		// Another turn has begun to probe this model, so nextModel now skips it.
 	}
@@ -206,10 +206,10 @@ func (e *execution) suspensions() int {
 }
 
 // awaitModel suspends a turn whose models are all down, until one of them may be asked again. It
-// returns errSuspended, or a model's error if waiting would not help.
-func (r *Runner) awaitModel(ctx context.Context, e *execution) error {
+// returns a model's error if waiting would not help.
+func (r *Runner) awaitModel(ctx context.Context, e *execution) (outcome, error) {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return next, context.Cause(ctx)
 	}
 	// The turn joins the waiting lists of its models before the store suspends its row. A model
 	// that answers in between cannot resume the turn, so resumeIfAnswered does.
@@ -229,21 +229,21 @@ func (r *Runner) awaitModel(ctx context.Context, e *execution) error {
 	// patience ends.
 	switch {
 	case x.at.IsZero() || !now.Add(lastTry).Before(until) && !x.at.Before(until):
-		return fmt.Errorf("model call: %w", why)
+		return next, fmt.Errorf("model call: %w", why)
 	case x.asked && !x.at.Before(until):
 		longer := *why
 		longer.Message += fmt.Sprintf(" (the provider asks to wait %s, longer than the patience of %s)",
 			why.RetryAfter, patience)
-		return fmt.Errorf("model call: %w", &longer)
+		return next, fmt.Errorf("model call: %w", &longer)
 	case !x.at.Before(until):
 		x.at = until.Add(-lastTry)
 	}
 	w := store.Wait{For: store.WaitForModel, Reason: why.Error(), Until: until, RetryAt: &x.at}
-	err := r.suspendForModel(e, w, store.Outage{Since: since, Calls: e.failedCalls})
-	if errors.Is(err, errSuspended) {
-		r.resumeIfAnswered(e, now)
+	if err := r.suspendForModel(e, w, store.Outage{Since: since, Calls: e.failedCalls}); err != nil {
+		return next, err
 	}
-	return err
+	r.resumeIfAnswered(e, now)
+	return waits, nil
 }
 
 // suspendForModel returns the turn to the store until its model is asked again.
@@ -257,5 +257,5 @@ func (r *Runner) suspendForModel(e *execution, w store.Wait, o store.Outage) err
 	r.expectRetry(*w.RetryAt) // after the commit, so that the dispatcher finds the row
 	e.live.Waiting(w)
 	e.logCall("the turn waits for its model", nil, "retry", *w.RetryAt, "until", w.Until)
-	return errSuspended
+	return nil
 }

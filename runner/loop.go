@@ -26,9 +26,6 @@ func (r *Runner) carryOut(ctx context.Context, e *execution) {
 		}
 	}()
 	err := r.run(ctx, e)
-	if errors.Is(err, errSuspended) {
-		return // the store queues the turn again when its wait is over
-	}
 	// Check this before the cause of ctx: an end in the database has precedence over a later
 	// cancellation or stop.
 	if err == nil || e.finished || errors.Is(err, store.ErrClaimLost) {
@@ -183,11 +180,20 @@ func (r *Runner) readConversation(ctx context.Context, e *execution) ([]store.Fi
 	return attached, nil
 }
 
+// An outcome says what follows a step of a turn. Beside an error it has no meaning.
+type outcome int
+
+const (
+	next  outcome = iota // the turn continues
+	ended                // the turn's end is in the database
+	waits                // the turn waits without a slot for people, a model or its children: the store queues it again
+)
+
 // errOutOfTime is the cause of contexts that end with the time budget.
 var errOutOfTime = errors.New("the time budget is used up")
 
 // loop is the agent loop. It alternates between tool calls and model calls, until an answer, a
-// limit or a failure. It returns nil if the turn's end is in the database.
+// limit or a failure. It returns nil if the turn's end is in the database, or if the turn waits.
 func (r *Runner) loop(turn context.Context, e *execution) error {
 	ctx, limit := turn, r.timeLimit(e)
 	if limit != 0 {
@@ -198,25 +204,24 @@ func (r *Runner) loop(turn context.Context, e *execution) error {
 		defer cancel()
 	}
 	for {
-		var done bool
+		var out outcome
 		var err error
 		// Run tools first: after a restart the journal may end with calls that have no result.
 		if e.limit != budget.LimitTime { // a turn that is out of time runs no more tools
-			err = r.finishCalls(ctx, e)
+			out, err = r.finishCalls(ctx, e)
 		}
-		if err == nil {
-			done, err = r.step(ctx, e)
+		if err == nil && out == next {
+			out, err = r.step(ctx, e)
 		}
 		switch {
-		case err == nil && done:
-			return nil
+		case err == nil && out == next:
 		case err == nil:
+			return nil
 		case errors.Is(err, errLastCall):
 			return r.conclude(e, r.partialStep(e), budgetEnd(e.last.limit))
-		// A lost or suspended turn belongs to another execution. This execution must not write any
-		// more, even if the time is over.
-		case !errors.Is(context.Cause(ctx), errOutOfTime) || errors.Is(err, store.ErrClaimLost) ||
-			errors.Is(err, errSuspended):
+		// A lost turn belongs to another execution. This execution must not write any more, even if the
+		// time is over.
+		case !errors.Is(context.Cause(ctx), errOutOfTime) || errors.Is(err, store.ErrClaimLost):
 			return err
 		case e.limit == budget.LimitTime: // even the last call took too long
 			return r.conclude(e, r.partialStep(e), budgetEnd(budget.LimitTime))

@@ -14,17 +14,17 @@ const maxMistakes = 3
 
 // returnMistake lets the model read that its tool call could not be read: by the server, or by takeTextCalls. After
 // maxMistakes the turn fails.
-func (r *Runner) returnMistake(e *execution, st store.Step, resp model.Response) (done bool, err error) {
+func (r *Runner) returnMistake(e *execution, st store.Step, resp model.Response) (outcome, error) {
 	st.Finish = store.FinishMistake
 	if n := e.mistakes(); n >= maxMistakes {
 		// Neither Mistake, which is for the model, nor the text of the call: users see this message.
-		return true, r.fail(e, st, store.Failure{Code: "tool_call_as_text",
+		return ended, r.fail(e, st, store.Failure{Code: "tool_call_as_text",
 			Message: fmt.Sprintf("the model's tool call could not be made, %d times in a row: %s", n+1,
 				cmp.Or(resp.Reason, "the server could not read it"))})
 	}
 	e.logCall("the model's tool call could not be read", nil, "step", st.Seq)
 	st.Feedback = resp.Mistake
-	return false, r.journal(e, st)
+	return next, r.journal(e, st)
 }
 
 // mistakes returns the number of newest steps in a row whose tool call could not be read.

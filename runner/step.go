@@ -15,9 +15,9 @@ import (
 	"journeyman/store"
 )
 
-// step makes one model call and acts on the response. done reports that the turn's end is in the
-// database. If a model does not answer, step asks the next model of the chain.
-func (r *Runner) step(ctx context.Context, e *execution) (done bool, err error) {
+// step makes one model call and acts on the response. If a model does not answer, step asks the next
+// model of the chain.
+func (r *Runner) step(ctx context.Context, e *execution) (outcome, error) {
 	e.renderSteps()
 	r.beginStep(ctx, e)
 	// At a limit of its budget the turn makes its last call instead, so that it ends with an
@@ -29,10 +29,10 @@ func (r *Runner) step(ctx context.Context, e *execution) (done bool, err error) 
 		}
 		limit, err := r.reachedByTeam(ctx, e)
 		if err != nil {
-			return false, fmt.Errorf("read team: %w", err)
+			return next, fmt.Errorf("read team: %w", err)
 		}
 		if limit == "" {
-			return true, r.endLoop(e, size, n)
+			return ended, r.endLoop(e, size, n)
 		}
 	}
 	// A model that failed for an earlier step may be able to answer this one.
@@ -41,12 +41,12 @@ func (r *Runner) step(ctx context.Context, e *execution) (done bool, err error) 
 	}
 	// This loop ends, because passOn records each failure and chooseModel skips failed models.
 	for {
-		if err := r.chooseModel(ctx, e); err != nil {
-			return false, err
+		if out, err := r.chooseModel(ctx, e); err != nil || out != next {
+			return out, err
 		}
-		done, err := r.askModel(ctx, e)
+		out, err := r.askModel(ctx, e)
 		if !r.passOn(ctx, e, err) {
-			return done, err
+			return out, err
 		}
 	}
 }
@@ -82,25 +82,25 @@ func (r *Runner) endLoop(e *execution, size, n int) error {
 // askModel makes one call of the chosen model and acts on the response. If the provider refuses the
 // request as too long, it is compacted and sent once more. Instead, a later model of the chain with
 // a larger window is asked, if there is one.
-func (r *Runner) askModel(ctx context.Context, e *execution) (done bool, err error) {
+func (r *Runner) askModel(ctx context.Context, e *execution) (outcome, error) {
 	if _, err := r.makeRoom(ctx, e, nil); err != nil {
-		return false, err
+		return next, err
 	}
-	done, err = r.tryStep(ctx, e)
+	out, err := r.tryStep(ctx, e)
 	refusal, ok := errors.AsType[*model.Error](err)
 	if !ok || !refusal.TooLong() || e.largerFollows() {
-		return done, err
+		return out, err
 	}
 	// Try this only once: a provider that refuses every size would otherwise get endless requests.
 	if made, failed := r.makeRoom(ctx, e, refusal); failed != nil || !made {
-		return false, cmp.Or(failed, err)
+		return next, cmp.Or(failed, err)
 	}
 	return r.tryStep(ctx, e)
 }
 
 // tryStep makes one model call, with retries, and acts on the response. A failed try is charged
 // before the next try reserves the remaining credits.
-func (r *Runner) tryStep(ctx context.Context, e *execution) (done bool, err error) {
+func (r *Runner) tryStep(ctx context.Context, e *execution) (out outcome, err error) {
 	req := e.prompt.Request()
 	err = r.retry(ctx, e, func() error {
 		a, err := r.allow(ctx, e)
@@ -110,7 +110,7 @@ func (r *Runner) tryStep(ctx context.Context, e *execution) (done bool, err erro
 		// Settle after respond has committed the cost. Until then the credits must stay reserved.
 		defer a.Reserved.Settle()
 		if a.MaxTokens == 0 {
-			done = true
+			out = ended
 			return r.conclude(e, nil, budgetEnd(a.Limit))
 		}
 		asked := req // a copy: the next try may afford fewer tokens
@@ -127,10 +127,10 @@ func (r *Runner) tryStep(ctx context.Context, e *execution) (done bool, err erro
 		if err != nil {
 			return err
 		}
-		done, err = r.respond(e, st, resp, a)
+		out, err = r.respond(e, st, resp, a)
 		return err
 	})
-	return done, err
+	return out, err
 }
 
 // callModel makes a model call. It returns the result as a step, which is not in the journal yet.
@@ -185,35 +185,35 @@ func (e *execution) attempt() int64 {
 
 // respond acts on the response of a model call. It either ends the turn, or journals the step so
 // that the loop continues.
-func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a budget.Allowance) (done bool, err error) {
+func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a budget.Allowance) (outcome, error) {
 	// Check the reasons to end the turn first. After a refusal or at a limit no tool may run, even
 	// if the response contains calls.
 	switch {
 	case resp.Finish == model.FinishRefused:
 		e.logCall("the model refused to answer", nil, "step", st.Seq)
-		return true, r.fail(e, st, store.Failure{Code: model.CodeRefused, Message: model.RefusalText(resp.Refusal)})
+		return ended, r.fail(e, st, store.Failure{Code: model.CodeRefused, Message: model.RefusalText(resp.Refusal)})
 	case a.Limit != "":
 		// A call is no answer, but the words before it may be one, and so may those of the steps that it continues.
 		if resp.Mistake != "" && store.AnswerText(withLast(e.unfinished(), &st)) == "" {
 			st.Finish = store.FinishMistake
 		}
-		return true, r.conclude(e, &st, budgetEnd(a.Limit))
+		return ended, r.conclude(e, &st, budgetEnd(a.Limit))
 	case resp.Finish == model.FinishContentFilter:
 		e.logCall("the provider withheld a part of the answer", nil, "step", st.Seq)
-		return true, r.conclude(e, &st, store.Outcome{IncompleteReason: store.ReasonFilter})
+		return ended, r.conclude(e, &st, store.Outcome{IncompleteReason: store.ReasonFilter})
 	case resp.Mistake != "":
 		return r.returnMistake(e, st, resp)
 	case wantsTools(st):
 		st.Approvals = r.approvals(e, st)
-		return false, r.journal(e, st)
+		return next, r.journal(e, st)
 	case resp.Finish == model.FinishLength && a.Spent(st.Usage.OutputTokens):
 		// Text without calls is already an answer. Otherwise the reserved credits pay for one last
 		// call.
 		if store.AnswerText([]store.Step{st}) != "" && !hasCalls(st) {
-			return true, r.conclude(e, &st, budgetEnd(budget.LimitCredits))
+			return ended, r.conclude(e, &st, budgetEnd(budget.LimitCredits))
 		}
 		e.limit = budget.LimitCredits
-		return false, r.journal(e, st)
+		return next, r.journal(e, st)
 	case resp.Finish == model.FinishLength:
 		return r.continueStep(e, st)
 	}
@@ -225,7 +225,7 @@ func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a bud
 	} else if !hasText(st) && !resp.Closed {
 		return r.askAgain(e, st)
 	}
-	return true, r.conclude(e, &st, store.Outcome{})
+	return ended, r.conclude(e, &st, store.Outcome{})
 }
 
 // wantsTools reports whether the tool calls of a step must run. If the output limit has truncated a
@@ -250,9 +250,9 @@ const (
 
 // continueStep lets the model continue after its output limit, with the remaining text or with a
 // smaller tool call. After maxContinuations the turn ends with the text so far.
-func (r *Runner) continueStep(e *execution, st store.Step) (done bool, err error) {
+func (r *Runner) continueStep(e *execution, st store.Step) (outcome, error) {
 	if e.continuations() >= maxContinuations {
-		return true, r.conclude(e, &st, store.Outcome{IncompleteReason: store.ReasonMaxTokens})
+		return ended, r.conclude(e, &st, store.Outcome{IncompleteReason: store.ReasonMaxTokens})
 	}
 	st.Finish = store.FinishContinued
 	switch {
@@ -265,7 +265,7 @@ func (r *Runner) continueStep(e *execution, st store.Step) (done bool, err error
 			st.Feedback = askRest
 		}
 	}
-	return false, r.journal(e, st)
+	return next, r.journal(e, st)
 }
 
 // continuations returns the number of newest steps in a row that were truncated.
@@ -285,13 +285,13 @@ func (e *execution) unfinished() []store.Step {
 const askAnswer = "You ended without an answer. Answer the user now: what you did, and what came of it."
 
 // askAgain asks once more after an empty answer. At the second empty answer the turn fails.
-func (r *Runner) askAgain(e *execution, st store.Step) (done bool, err error) {
+func (r *Runner) askAgain(e *execution, st store.Step) (outcome, error) {
 	if e.retriedEmpty {
-		return true, r.fail(e, st, store.Failure{Code: "empty_answer", Retryable: true,
+		return ended, r.fail(e, st, store.Failure{Code: "empty_answer", Retryable: true,
 			Message: "the model ended without an answer, and so did the retry"})
 	}
 	e.retriedEmpty, st.Feedback = true, askAnswer
-	return false, r.journal(e, st)
+	return next, r.journal(e, st)
 }
 
 // hasText reports whether a step has text.
@@ -305,12 +305,12 @@ func hasText(st store.Step) bool {
 const maxRepairs = 3
 
 // repair sends the errors of an answer back to the model. After maxRepairs the turn fails.
-func (r *Runner) repair(e *execution, st store.Step, mismatch *schema.Mismatch) (done bool, err error) {
+func (r *Runner) repair(e *execution, st store.Step, mismatch *schema.Mismatch) (outcome, error) {
 	if e.repairs == maxRepairs {
-		return true, r.fail(e, st, store.Failure{Code: "schema_mismatch", Message: mismatch.Error()})
+		return ended, r.fail(e, st, store.Failure{Code: "schema_mismatch", Message: mismatch.Error()})
 	}
 	e.repairs++
 	st.Feedback = "Your answer does not fit the output schema: " + mismatch.Error() +
 		"\nAnswer again with only the corrected JSON."
-	return false, r.journal(e, st)
+	return next, r.journal(e, st)
 }

@@ -20,10 +20,6 @@ const (
 	maxExpired   = 100                // turns that end in one write: other writes wait for it
 )
 
-// errSuspended ends the execution of a turn that waits for people, for a model or for its children.
-// The turn holds no slot while it waits.
-var errSuspended = errors.New("the turn is suspended")
-
 // approvals returns the approvals that the calls of a step need. A call that would fail before it
 // runs needs no approval.
 func (r *Runner) approvals(e *execution, st store.Step) (list []store.Approval) {
@@ -59,15 +55,15 @@ func answerTo(a store.Approval) (json.RawMessage, error) {
 	return json.Marshal(map[string]string{"answer": view.ValidText(a.Answer)})
 }
 
-// awaitDecisions returns errSuspended if people must decide on calls of the step. Then the turn no
-// longer belongs to this runner.
-func (r *Runner) awaitDecisions(ctx context.Context, e *execution, st *store.Step) error {
+// awaitDecisions suspends a turn if people must decide on calls of the step. Then the turn no longer
+// belongs to this runner.
+func (r *Runner) awaitDecisions(ctx context.Context, e *execution, st *store.Step) (outcome, error) {
 	pending := func(a store.Approval) bool { return a.Status == store.ApprovalPending }
 	if !slices.ContainsFunc(st.Approvals, pending) {
-		return nil
+		return next, nil
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return next, context.Cause(ctx)
 	}
 	// st may be out of date. SuspendTurn reads the decisions and suspends the turn in one
 	// transaction. So SuspendTurn sees the last decision, or that decision finds a suspended turn
@@ -79,14 +75,14 @@ func (r *Runner) awaitDecisions(ctx context.Context, e *execution, st *store.Ste
 	})
 	switch {
 	case err != nil:
-		return err
+		return next, err
 	case suspended:
 		e.live.Suspended()
-		return errSuspended
+		return waits, nil
 	}
 	st.Approvals = approvals
 	e.live.Decided(approvals)
-	return nil
+	return next, nil
 }
 
 // suspend calls write, which suspends the turn in the store unless its wait is already over. It

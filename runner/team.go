@@ -162,11 +162,11 @@ func (r *Runner) waits(ctx context.Context, run *callRun) (bool, error) {
 	return found, nil
 }
 
-// awaitChildren suspends a turn until the child turns of calls have ended. It returns nil if they
+// awaitChildren suspends a turn until the child turns of calls have ended. The turn continues if they
 // have already ended.
-func (r *Runner) awaitChildren(ctx context.Context, e *execution, calls []*callRun) error {
+func (r *Runner) awaitChildren(ctx context.Context, e *execution, calls []*callRun) (outcome, error) {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return next, context.Cause(ctx)
 	}
 	var children []store.Child
 	for _, c := range calls {
@@ -177,11 +177,11 @@ func (r *Runner) awaitChildren(ctx context.Context, e *execution, calls []*callR
 	suspended, err := r.suspend(e, func(ctx context.Context) (bool, error) {
 		return r.cfg.Store.SuspendForChildren(ctx, e.claim, children)
 	})
-	if err == nil && suspended {
-		e.live.Suspended()
-		err = errSuspended
+	if err != nil || !suspended {
+		return next, err
 	}
-	return err
+	e.live.Suspended()
+	return waits, nil
 }
 
 // A laterResult is the tool of a repeated call that has started a turn through this server's own
