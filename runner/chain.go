@@ -96,7 +96,7 @@ func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 	switch {
 	case e.model.passes(me) && e.model.alone():
 	case e.model.passes(me):
-		// The failure is retryable, so generate has set failingSince.
+		// The failure is retryable, so callEnded has set failingSince.
 		r.outages.Failed(name, e.claim.ID, me, *e.failingSince, now, func(n int) time.Duration {
 			return r.pause(me, n)
 		})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"journeyman/runner/budget"
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
 	"journeyman/store"
@@ -45,22 +44,22 @@ func (r *Runner) restoreCompactions(ctx context.Context, e *execution) error {
 }
 
 // makeRoom compacts the conversation until it fits into the window of the turn's model. refusal is
-// the error of a provider that refused the request as too long, or nil before the call. made
-// reports whether anything was left out.
-func (r *Runner) makeRoom(ctx context.Context, e *execution, refusal *model.Error) (made bool, err error) {
+// the error of a provider that refused the request as too long, or nil before the call. makeRoom returns
+// refusal if nothing can be left out.
+func (r *Runner) makeRoom(ctx context.Context, e *execution, refusal error) error {
 	e.renderSteps()
-	before := e.prompt.Calibrated(e.estimate)
-	if refusal != nil { // the provider's count is more precise than the estimate: always compact
-		e.window.Refuse(before, refusal)
-		r.learnWindow(e, refusal.Window)
+	before, made := e.prompt.Calibrated(e.estimate), false
+	if refused, ok := errors.AsType[*model.Error](refusal); ok { // the provider's count is more precise than the estimate: always compact
+		e.window.Refuse(before, refused)
+		r.learnWindow(e, refused.Window)
 	} else if before <= e.window.Room() {
-		return false, nil
+		return nil
 	}
 	compactor := prompt.NewCompactor(e.prompt, e.window)
 	// Each proposal is journaled before the next one, so a crash repeats at most one summary.
 	for p := range compactor.Proposals() {
 		if err := r.compact(ctx, e, compactor, p, refusal != nil); err != nil {
-			return made, err
+			return err
 		}
 		made = true
 	}
@@ -68,7 +67,10 @@ func (r *Runner) makeRoom(ctx context.Context, e *execution, refusal *model.Erro
 	after := e.prompt.Calibrated(e.estimate)
 	e.log.Info("conversation shortened", "model", e.model.Name(), "room", e.window.Room(), "before", before,
 		"after", after, "refused", refusal != nil)
-	return made, nil
+	if !made {
+		return refusal
+	}
+	return nil
 }
 
 // compact applies a proposal and journals it. After a crash, the next claim reads it from the
@@ -76,15 +78,18 @@ func (r *Runner) makeRoom(ctx context.Context, e *execution, refusal *model.Erro
 func (r *Runner) compact(ctx context.Context, e *execution, c *prompt.Compactor, p prompt.Proposal,
 	refused bool) error {
 	m, started := p.Compaction, r.cfg.Now()
-	var a budget.Allowance
-	defer func() { a.Reserved.Settle() }() // once the cost is in the database
 	if p.Summary != nil {
-		text, used, err := r.summarise(ctx, e, *p.Summary, &a)
+		a, err := r.summarise(ctx, e, *p.Summary)
 		if err != nil {
 			return err
 		}
+		defer a.Reserved.Settle() // once the cost is in the database
+		text := ""
+		if a.resp.Finish != model.FinishRefused {
+			text = store.AnswerText([]store.Step{a.step})
+		}
 		m = p.Summarised(text)
-		m.Usage = used
+		m.Usage = a.step.Usage
 	}
 	// Apply must precede the journal, because it computes the tokens after the compaction. If the
 	// write fails, the execution ends.
@@ -97,41 +102,21 @@ func (r *Runner) compact(ctx context.Context, e *execution, c *prompt.Compactor,
 	})
 }
 
-// summarise asks the model to write a summary. The text is empty if the turn must keep its credits
-// for the answer. It is also empty if the provider refuses the request for its length or content.
-// The caller must settle a.Reserved once the cost is in the database.
-func (r *Runner) summarise(ctx context.Context, e *execution, req model.Request, a *budget.Allowance) (
-	text string, used store.Usage, err error) {
-	estimate, most := prompt.EstimateRequest(req), req.MaxTokens
+// summarise asks the model to write a summary. The answer is empty if the turn must keep its credits
+// for its own answer, or if the provider refuses the request for its length or content. A note instead of the
+// summary is better than a failed turn.
+func (r *Runner) summarise(ctx context.Context, e *execution, req model.Request) (a answer, err error) {
+	c := modelCall{req: req, estimate: prompt.EstimateRequest(req), summary: true}
 	err = r.retry(ctx, e, func() (err error) {
-		a.Reserved.Settle() // the try before is already charged
-		*a = budget.Allowance{}
-		// If the text is empty, the caller inserts a note instead of a summary.
-		if r.reached(e) != "" {
-			return nil
-		}
-		*a, err = r.reserveFor(ctx, e, budget.Expense{Price: e.model.price, Left: r.creditsLeft(e),
-			Input: e.prompt.Calibrated(estimate), Most: most})
-		// The turn can pay for a summary or for its answer, not for both.
-		if err != nil || a.Limit != "" {
-			return err
-		}
-		req.MaxTokens = a.MaxTokens
-		resp, err := r.generate(ctx, e, req, estimate, nil)
-		// A note instead of the summary is better than a failed turn.
+		a, err = r.call(ctx, e, c)
 		if me, ok := errors.AsType[*model.Error](err); ok && (me.TooLong() || me.Filtered()) {
 			e.logCall("the model writes no summary", err)
-			return nil
+			a, err = answer{}, nil
 		}
-		if err != nil {
-			return err
+		if err == nil && a.made {
+			a.step = r.asStep(a.step, a.resp, e.model)
 		}
-		st := r.asStep(store.Step{}, resp, e.model)
-		used = st.Usage
-		if resp.Finish != model.FinishRefused {
-			text = store.AnswerText([]store.Step{st})
-		}
-		return nil
+		return err
 	})
-	return text, used, err
+	return a, err
 }

@@ -64,6 +64,15 @@ type execution struct {
 	failedCalls  int64      // how many of them this claim has made
 }
 
+// An outcome says what follows a step of a turn. Beside an error it has no meaning.
+type outcome int
+
+const (
+	next  outcome = iota // the turn continues
+	ended                // the turn's end is in the database
+	waits                // the turn waits without a slot for people, a model or its children: the store queues it again
+)
+
 // A team holds the limits that result from the turns above a turn.
 type team struct {
 	rootID string

@@ -87,7 +87,7 @@ func (r *Runner) partialStep(e *execution) *store.Step {
 		return nil
 	}
 	st.Finish, st.CompletedAt = "aborted", r.cfg.Now()
-	st.Usage, st.Charged = e.lostUsage, true // charged by generate: the sums must not count it twice
+	st.Usage, st.Charged = e.lostUsage, true // charged by callEnded: the sums must not count it twice
 	return &st
 }
 

@@ -180,15 +180,6 @@ func (r *Runner) readConversation(ctx context.Context, e *execution) ([]store.Fi
 	return attached, nil
 }
 
-// An outcome says what follows a step of a turn. Beside an error it has no meaning.
-type outcome int
-
-const (
-	next  outcome = iota // the turn continues
-	ended                // the turn's end is in the database
-	waits                // the turn waits without a slot for people, a model or its children: the store queues it again
-)
-
 // errOutOfTime is the cause of contexts that end with the time budget.
 var errOutOfTime = errors.New("the time budget is used up")
 

@@ -7,41 +7,102 @@ import (
 	"fmt"
 	"time"
 
+	"journeyman/runner/budget"
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
 	"journeyman/runner/stream"
 	"journeyman/store"
 )
 
-// generate makes a model call of a turn. First it commits the minimum cost of the call, so that the
-// call is charged even after a crash. A failed or interrupted call is charged at once. estimate is
-// the uncalibrated estimate of the request. show receives the model's output. It is nil for
-// summaries, which are not streamed.
-func (r *Runner) generate(ctx context.Context, e *execution, req model.Request, estimate int64,
-	show func(model.Delta)) (model.Response, error) {
-	req.Place = model.Place{Worker: e.claim.WorkerID, Task: e.claim.TaskID, Turn: e.claim.Seq,
-		Step: int64(len(e.steps)), Summary: show == nil}
-	known := r.capabilities.entry(e.model.id)
-	req.ThinkingOpen = known.thinkingOpen.Load()
-	cost := callCost{input: e.prompt.Calibrated(estimate), local: model.Local(e.model.Model)}
-	// A local call is free, so a crash during it leaves nothing to charge.
-	if !cost.local {
-		least := e.model.price.Cost(model.Usage{InputTokens: cost.input})
-		err := r.persist("begin model call", func(ctx context.Context) error {
-			return r.cfg.Store.BeginCall(ctx, e.claim, cost.input, least)
-		})
-		if err != nil {
-			return model.Response{}, err
+// A modelCall is a call of a turn's model before it is made.
+type modelCall struct {
+	req      model.Request
+	estimate int64 // tokens of req, not calibrated
+	summary  bool  // of the conversation: no watcher sees its output, and it needs credits beside those of the answer
+}
+
+// An answer is the result of a model call.
+type answer struct {
+	budget.Allowance               // for the call; Reserved is settled once the cost is in the database
+	made             bool          // false if the budget allows no call
+	req              model.Request // that was sent
+	resp             model.Response
+	step             store.Step // that is not in the journal yet: see completeStep
+}
+
+// call makes a model call of a turn. It reserves the maximum cost, and commits the minimum cost before the call
+// begins, so that the call is charged even after a crash. A failed or interrupted call is charged at once, and
+// its reservation ends. The cost of any other call is charged when its step is journaled.
+func (r *Runner) call(ctx context.Context, e *execution, c modelCall) (a answer, err error) {
+	answered := false
+	defer func() {
+		if !answered { // also after a panic
+			a.Reserved.Settle()
 		}
+	}()
+	if a, err = r.allow(ctx, e, c); err != nil || !a.made {
+		answered = err == nil
+		return a, err
+	}
+	a.req = c.req
+	a.req.MaxTokens = a.MaxTokens
+	if a.Limit != "" {
+		a.req = prompt.Final(a.req)
+		// From the whole turn: ctx may end with the time budget, and cut a call off that has just begun.
+		var cancel context.CancelFunc
+		ctx, cancel = r.beginLast(e.ctx, e, a.Limit)
+		defer cancel()
+	}
+	a.req.Place = model.Place{Worker: e.claim.WorkerID, Task: e.claim.TaskID, Turn: e.claim.Seq,
+		Step: int64(len(e.steps)), Summary: c.summary}
+	a.req.ThinkingOpen = r.capabilities.entry(e.model.id).thinkingOpen.Load()
+	a.step = store.Step{Seq: int64(len(e.steps)), StartedAt: r.cfg.Now(), Estimated: c.estimate}
+	show := func(model.Delta) {}
+	if !c.summary {
+		show = e.stream(&a.step)
+	}
+	cost := callCost{input: e.prompt.Calibrated(c.estimate), local: model.Local(e.model.Model)}
+	if err = r.commitStart(e, cost); err != nil {
+		return a, err
 	}
 	traced, ended := r.beginModel(ctx, e)
-	resp, err := model.Ask(traced, e.model.Model, req, func(d model.Delta) {
-		cost.count(d)
-		if show != nil {
-			show(d)
-		}
+	a.resp, err = model.Ask(traced, e.model.Model, a.req, func(d model.Delta) { cost.count(d); show(d) })
+	ended(a.resp, err)
+	err = r.callEnded(ctx, e, cost, a.resp, err)
+	answered = err == nil
+	return a, err
+}
+
+// allow decides whether a turn may make a call, and reserves its maximum cost.
+func (r *Runner) allow(ctx context.Context, e *execution, c modelCall) (a answer, err error) {
+	limit, input := r.reached(e), e.prompt.Calibrated(c.estimate)
+	x := budget.Expense{Price: e.model.price, Limit: limit, Left: r.creditsLeft(e), Input: input, Most: c.req.MaxTokens}
+	if c.summary && limit != "" {
+		return a, nil
+	}
+	if !c.summary {
+		// Use the larger estimate: a calibration that is too low must not let a call exceed the cap.
+		x.Input, x.Most = max(c.estimate, input), e.window.Output(input)
+	}
+	a.Allowance, err = r.reserveFor(ctx, e, x)
+	// The turn can pay for a summary or for its answer, not for both.
+	a.made = a.MaxTokens > 0 && !(c.summary && a.Limit != "")
+	return a, err
+}
+
+// commitStart commits the minimum cost of a call that begins.
+func (r *Runner) commitStart(e *execution, cost callCost) error {
+	if cost.local { // the call is free, so a crash during it leaves nothing to charge
+		return nil
+	}
+	least := e.model.price.Cost(model.Usage{InputTokens: cost.input})
+	return r.persist("begin model call", func(ctx context.Context) error {
+		return r.cfg.Store.BeginCall(ctx, e.claim, cost.input, least)
 	})
-	ended(resp, err)
+}
+
+// callEnded records what a model call has shown about its model. It charges a failed call, and returns its error.
+func (r *Runner) callEnded(ctx context.Context, e *execution, cost callCost, resp model.Response, err error) error {
 	if resp.KeptBack != "" {
 		cost.count(model.Delta{Text: resp.KeptBack})
 	}
@@ -52,21 +113,73 @@ func (r *Runner) generate(ctx context.Context, e *execution, req model.Request, 
 		for _, warning := range resp.Warnings {
 			e.logCall("model call with a warning", nil, "warning", warning)
 		}
-		known.thinkingOpen.Store(resp.ThinkingOpen)
+		r.capabilities.entry(e.model.id).thinkingOpen.Store(resp.ThinkingOpen)
 		r.answered(e)
-		return resp, nil // the cost is charged when the step is journaled
+		return nil // the cost is charged when the step is journaled
 	}
 	// No step contains the usage of a failed call, so the turn is charged at once.
 	e.lostUsage = e.model.usage(cost.used(resp.Usage, ctx.Err() != nil))
 	if err := r.charge(e, e.lostUsage); err != nil {
-		return resp, err
+		return err
 	}
 	// The error of a cancelled call does not show a problem of the provider, so it is not counted.
 	if ctx.Err() != nil {
-		return resp, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	r.callFailed(e, err)
-	return resp, fmt.Errorf("model call: %w", err)
+	return fmt.Errorf("model call: %w", err)
+}
+
+// stream begins a try of st for watchers. It returns a function that shows the model's output to them.
+func (e *execution) stream(st *store.Step) func(model.Delta) {
+	begin := func() { // a new attempt number makes watchers discard the output so far
+		st.Attempt = e.attempt()
+		e.live.BeginStep(*st)
+	}
+	begin()
+	return func(d model.Delta) {
+		if d.Restart {
+			begin()
+			return
+		}
+		e.live.Delta(d)
+	}
+}
+
+// completeStep makes the step of an answer from its response.
+func (r *Runner) completeStep(e *execution, a *answer) {
+	a.resp = r.takeTextCalls(e, &a.req, a.resp)
+	a.step = r.asStep(a.step, a.resp, e.model)
+	if e.prompt.Calibrate(a.step) {
+		r.reportCut(e, a.step)
+	}
+	if !e.live.Matches(a.step.Parts) {
+		// Watchers saw a different output. A new attempt number makes them discard it.
+		e.logCall("the model's stream differs from its response", nil, "step", a.step.Seq)
+		a.step.Attempt = e.attempt()
+	}
+}
+
+// reportCut warns the operator that a provider seems to truncate prompts without an error. It warns
+// once per model.
+func (r *Runner) reportCut(e *execution, st store.Step) {
+	low := lowCount{counted: st.Usage.InputTokens, estimated: st.Estimated}
+	entry := r.capabilities.entry(e.model.id)
+	entry.mu.Lock()
+	known := entry.low != lowCount{}
+	entry.low = low
+	entry.mu.Unlock() // unlock before logging, which may block on its output
+	if !known {
+		e.logCall(low.warning(e.model.Name()), nil, "step", st.Seq)
+	}
+}
+
+// attempt returns a new number for an attempt at a step. Streams distinguish attempts by this
+// number, so it differs from the numbers of earlier claims too.
+func (e *execution) attempt() int64 {
+	e.attempts++
+	// The high bits contain the claim, because the count starts at 0 again in each claim.
+	return e.claim.Claims<<8 | e.attempts // a claim makes far fewer than 256 attempts at a step
 }
 
 // callFailed counts a failed model call, and records when the current series of failures began.

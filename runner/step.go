@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,40 +14,53 @@ import (
 	"journeyman/store"
 )
 
-// step makes one model call and acts on the response. If a model does not answer, step asks the next
-// model of the chain.
+// step makes one model call and acts on the response. It chooses a model, makes room for the request, calls the model
+// and responds to its answer. If a model does not answer, step asks the next model of the chain.
 func (r *Runner) step(ctx context.Context, e *execution) (outcome, error) {
 	e.renderSteps()
 	r.beginStep(ctx, e)
-	// At a limit of its budget the turn makes its last call instead, so that it ends with an
-	// answer.
-	for size := 1; size <= prompt.MaxRound; size++ {
-		n := e.prompt.Repeats(size)
-		if n < r.equalRounds(e, size) {
-			continue
-		}
-		limit, err := r.reachedByTeam(ctx, e)
-		if err != nil {
-			return next, fmt.Errorf("read team: %w", err)
-		}
-		if limit == "" {
-			return ended, r.endLoop(e, size, n)
-		}
+	if out, err := r.endRepeats(ctx, e); err != nil || out != next {
+		return out, err
 	}
 	// A model that failed for an earlier step may be able to answer this one.
 	for i := range e.chain {
 		e.chain[i].failure = nil
 	}
+	var refusal error // the chosen model has refused the request as too long: it is compacted and sent once more
 	// This loop ends, because passOn records each failure and chooseModel skips failed models.
 	for {
-		if out, err := r.chooseModel(ctx, e); err != nil || out != next {
-			return out, err
+		if refusal == nil {
+			if out, err := r.chooseModel(ctx, e); err != nil || out != next {
+				return out, err
+			}
 		}
-		out, err := r.askModel(ctx, e)
+		var a answer
+		err := r.makeRoom(ctx, e, refusal)
+		if err == nil {
+			c := modelCall{req: e.prompt.Request(), estimate: e.estimate}
+			err = r.retry(ctx, e, func() (err error) { a, err = r.call(ctx, e, c); return err })
+		}
+		if err == nil {
+			defer r.outages.Leave(e.model.id, e.claim.ID)
+			defer a.Reserved.Settle() // respond has committed the cost: until then the credits stay reserved
+			return r.respond(e, a)
+		}
+		// Only once: a provider that refuses every size would otherwise get endless requests.
+		if refusal == nil && isTooLong(err) && !e.largerFollows() {
+			refusal = err
+			continue
+		}
+		refusal = nil
 		if !r.passOn(ctx, e, err) {
-			return out, err
+			return next, err
 		}
 	}
+}
+
+// isTooLong reports whether a provider has refused a request for its length.
+func isTooLong(err error) bool {
+	me, ok := errors.AsType[*model.Error](err)
+	return ok && me.TooLong()
 }
 
 // The limits of equal rounds of tool calls in a row. A round has 1 to prompt.MaxRound calls.
@@ -68,6 +80,25 @@ func (r *Runner) equalRounds(e *execution, size int) int {
 	return min(maxEqualRounds, max(leastEqualRounds, int(steps*4/5)/size))
 }
 
+// endRepeats ends a turn that has repeated the same round of tool calls too often. At a limit of its budget, the turn
+// makes its last call instead, so that it ends with an answer.
+func (r *Runner) endRepeats(ctx context.Context, e *execution) (outcome, error) {
+	for size := 1; size <= prompt.MaxRound; size++ {
+		n := e.prompt.Repeats(size)
+		if n < r.equalRounds(e, size) {
+			continue
+		}
+		limit, err := r.reachedByTeam(ctx, e)
+		if err != nil {
+			return next, fmt.Errorf("read team: %w", err)
+		}
+		if limit == "" {
+			return ended, r.endLoop(e, size, n)
+		}
+	}
+	return next, nil
+}
+
 // endLoop ends a turn whose model has repeated the same round of tool calls n times.
 func (r *Runner) endLoop(e *execution, size, n int) error {
 	calls := "tool call"
@@ -79,113 +110,14 @@ func (r *Runner) endLoop(e *execution, size, n int) error {
 			Message: fmt.Sprintf("the model made the same %s %d times in a row, with the same result", calls, n)}})
 }
 
-// askModel makes one call of the chosen model and acts on the response. If the provider refuses the
-// request as too long, it is compacted and sent once more. Instead, a later model of the chain with
-// a larger window is asked, if there is one.
-func (r *Runner) askModel(ctx context.Context, e *execution) (outcome, error) {
-	if _, err := r.makeRoom(ctx, e, nil); err != nil {
-		return next, err
-	}
-	out, err := r.tryStep(ctx, e)
-	refusal, ok := errors.AsType[*model.Error](err)
-	if !ok || !refusal.TooLong() || e.largerFollows() {
-		return out, err
-	}
-	// Try this only once: a provider that refuses every size would otherwise get endless requests.
-	if made, failed := r.makeRoom(ctx, e, refusal); failed != nil || !made {
-		return next, cmp.Or(failed, err)
-	}
-	return r.tryStep(ctx, e)
-}
-
-// tryStep makes one model call, with retries, and acts on the response. A failed try is charged
-// before the next try reserves the remaining credits.
-func (r *Runner) tryStep(ctx context.Context, e *execution) (out outcome, err error) {
-	req := e.prompt.Request()
-	err = r.retry(ctx, e, func() error {
-		a, err := r.allow(ctx, e)
-		if err != nil {
-			return err
-		}
-		// Settle after respond has committed the cost. Until then the credits must stay reserved.
-		defer a.Reserved.Settle()
-		if a.MaxTokens == 0 {
-			out = ended
-			return r.conclude(e, nil, budgetEnd(a.Limit))
-		}
-		asked := req // a copy: the next try may afford fewer tokens
-		asked.MaxTokens = a.MaxTokens
-		call := ctx
-		if a.Limit != "" {
-			asked = prompt.Final(asked)
-			// From the whole turn: ctx may end with the time budget, and cut a call off that has just begun.
-			var cancel context.CancelFunc
-			call, cancel = r.beginLast(e.ctx, e, a.Limit)
-			defer cancel()
-		}
-		st, resp, err := r.callModel(call, e, asked)
-		if err != nil {
-			return err
-		}
-		out, err = r.respond(e, st, resp, a)
-		return err
-	})
-	return out, err
-}
-
-// callModel makes a model call. It returns the result as a step, which is not in the journal yet.
-func (r *Runner) callModel(ctx context.Context, e *execution, req model.Request) (store.Step, model.Response, error) {
-	st := store.Step{Seq: int64(len(e.steps)), Attempt: e.attempt(), StartedAt: r.cfg.Now(), Estimated: e.estimate}
-	e.live.BeginStep(st)
-	resp, err := r.generate(ctx, e, req, e.estimate, func(d model.Delta) {
-		if d.Restart { // a new attempt number makes watchers discard the output so far
-			st.Attempt = e.attempt()
-			e.live.BeginStep(st)
-			return
-		}
-		e.live.Delta(d)
-	})
-	if err != nil {
-		return st, resp, err
-	}
-	resp = r.takeTextCalls(e, &req, resp)
-	st = r.asStep(st, resp, e.model)
-	if e.prompt.Calibrate(st) {
-		r.reportCut(e, st)
-	}
-	if !e.live.Matches(st.Parts) {
-		// Watchers saw a different output. A new attempt number makes them discard it.
-		e.logCall("the model's stream differs from its response", nil, "step", st.Seq)
-		st.Attempt = e.attempt()
-	}
-	return st, resp, nil
-}
-
-// reportCut warns the operator that a provider seems to truncate prompts without an error. It warns
-// once per model.
-func (r *Runner) reportCut(e *execution, st store.Step) {
-	low := lowCount{counted: st.Usage.InputTokens, estimated: st.Estimated}
-	entry := r.capabilities.entry(e.model.id)
-	entry.mu.Lock()
-	known := entry.low != lowCount{}
-	entry.low = low
-	entry.mu.Unlock() // unlock before logging, which may block on its output
-	if !known {
-		e.logCall(low.warning(e.model.Name()), nil, "step", st.Seq)
-	}
-}
-
-// attempt returns a new number for an attempt at a step. Streams distinguish attempts by this
-// number, so it differs from the numbers of earlier claims too.
-func (e *execution) attempt() int64 {
-	e.attempts++
-	// The high bits contain the claim, because the count starts at 0 again in each claim.
-	return e.claim.Claims<<8 | e.attempts // a claim makes far fewer than 256 attempts at a step
-}
-
-// respond acts on the response of a model call. It either ends the turn, or journals the step so
+// respond acts on the answer of a model call. It either ends the turn, or journals the step so
 // that the loop continues.
-func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a budget.Allowance) (outcome, error) {
+func (r *Runner) respond(e *execution, a answer) (outcome, error) {
+	if !a.made {
+		return ended, r.conclude(e, nil, budgetEnd(a.Limit))
+	}
+	r.completeStep(e, &a)
+	st, resp := a.step, a.resp
 	// Check the reasons to end the turn first. After a refusal or at a limit no tool may run, even
 	// if the response contains calls.
 	switch {

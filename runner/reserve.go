@@ -53,14 +53,6 @@ func lastEnd(now time.Time, budget time.Duration, outOfTime time.Time) time.Time
 	return end
 }
 
-// allow returns the allowance for the next call of a turn, and reserves its maximum cost.
-func (r *Runner) allow(ctx context.Context, e *execution) (budget.Allowance, error) {
-	input := e.prompt.Calibrated(e.estimate)
-	// Use the larger estimate: a calibration that is too low must not let a call exceed the cap.
-	return r.reserveFor(ctx, e, budget.Expense{Price: e.model.price, Limit: r.reached(e), Left: r.creditsLeft(e),
-		Input: max(e.estimate, input), Most: e.window.Output(input)})
-}
-
 // reserveFor reserves the maximum cost of a call in two accounts: the budget of the turn's team,
 // and the cap of its organization. Every call uses this order, which prevents a deadlock.
 func (r *Runner) reserveFor(ctx context.Context, e *execution, x budget.Expense) (budget.Allowance, error) {
