@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"journeyman/runner"
+	"journeyman/runner/toolset"
 	"journeyman/store/db"
 )
 
@@ -46,7 +46,7 @@ func Nearest(name string, known []string) string {
 	}
 	// Sorted, so that equally similar names always give the same suggestion.
 	for _, k := range slices.Sorted(slices.Values(known)) {
-		if d := runner.EditDistance(strings.ToLower(name), strings.ToLower(k)); d < distance {
+		if d := toolset.EditDistance(strings.ToLower(name), strings.ToLower(k)); d < distance {
 			best, distance = k, d
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"journeyman/runner"
+	"journeyman/runner/toolset"
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
@@ -44,7 +45,7 @@ func (a *API) template(w store.Worker) template {
 	return template{ID: w.ID, CreatedAt: view.Timestamp(w.CreatedAt), UpdatedAt: view.Timestamp(w.UpdatedAt),
 		Instructions: w.Instructions, OrganizationID: w.OrganizationID, UserID: w.UserID, OutputSchema: w.OutputSchema,
 		Model: view.Optional(w.Settings.Model), ApprovalTools: w.Settings.ApprovalTools, MCPTools: w.Settings.MCPTools,
-		Tools: w.Settings.Tools, StrangerTools: runner.StrangerTools(w.Settings), Workspace: w.Workspace,
+		Tools: w.Settings.Tools, StrangerTools: toolset.StrangerTools(w.Settings), Workspace: w.Workspace,
 		Effort: view.Optional(string(w.Settings.Effort)), Temperature: w.Settings.Temperature,
 		KeepTaskDays: w.KeepTaskDays, Origin: w.Origin,
 		Summary: w.Summary, Title: w.Title, URL: a.views.WorkerURL(w.ID), Version: w.Version,

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"journeyman/handlers/serve"
-	"journeyman/runner"
+	"journeyman/runner/toolset"
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
@@ -67,7 +67,7 @@ func (a *API) getVersion(w http.ResponseWriter, r *request) error {
 	set := v.Settings
 	return respond(w, http.StatusOK, versionContent{versionView: newVersionView(v), Instructions: v.Instructions,
 		OutputSchema: v.OutputSchema, Model: view.Optional(set.Model), ApprovalTools: set.ApprovalTools,
-		MCPTools: set.MCPTools, Tools: set.Tools, StrangerTools: runner.StrangerTools(set),
+		MCPTools: set.MCPTools, Tools: set.Tools, StrangerTools: toolset.StrangerTools(set),
 		Effort: view.Optional(string(set.Effort)), Temperature: set.Temperature})
 }
 

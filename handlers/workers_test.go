@@ -11,9 +11,9 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers/handlerstest"
-	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
+	"journeyman/runner/toolset"
 	"journeyman/store"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
@@ -21,7 +21,7 @@ import (
 
 // strangersDefault returns the default of strangerTools.
 func strangersDefault() (list []any) {
-	for _, rule := range runner.StrangerTools(store.WorkerSettings{}) {
+	for _, rule := range toolset.StrangerTools(store.WorkerSettings{}) {
 		list = append(list, rule.Tool)
 	}
 	return list

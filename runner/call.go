@@ -59,10 +59,10 @@ func openCalls(st store.Step, approval bool) []store.ToolCall {
 func (r *Runner) runCalls(ctx context.Context, e *execution, st *store.Step, calls []store.ToolCall, cut bool) (
 	outcome, error) {
 	for i, c := range calls {
-		calls[i] = e.tools.fitted(c)
+		calls[i] = e.tools.Fitted(c)
 	}
 	for len(calls) > 0 {
-		n := e.tools.parallel(calls)
+		n := e.tools.Parallel(calls)
 		later, err := r.runBatch(ctx, e, st, calls[:n], cut)
 		if err != nil {
 			return next, err
@@ -162,7 +162,7 @@ func (r *Runner) beginCall(ctx context.Context, e *execution, st *store.Step, c 
 		}
 	}
 	t, err := r.callable(e, *st, c)
-	if err == nil && e.team != nil && e.tools.isRemote(c.ToolName) {
+	if err == nil && e.team != nil && e.tools.IsRemote(c.ToolName) {
 		// Before a crash or a suspension, the call may have started a turn through this server's
 		// own /mcp. Then it is not sent again, and the result of that turn is its result.
 		child, found, err := r.cfg.Store.ChildOf(ctx, run.host.place)
@@ -205,12 +205,12 @@ func (r *Runner) callable(e *execution, st store.Step, c store.ToolCall) (tool.T
 	if st.Finish == store.FinishContinued && view.InputError(c.Input) != "" {
 		return nil, tool.Errorf("%s", callCutOff)
 	}
-	t, err := e.tools.check(c)
+	t, err := e.tools.Check(c)
 	if err != nil {
 		return nil, err
 	}
 	// The step was journaled without an approval for this call: see maxApprovals.
-	if _, asked := st.Approval(c.N); !asked && e.tools.needsApproval(c.ToolName, c.Input) {
+	if _, asked := st.Approval(c.N); !asked && e.tools.NeedsApproval(c.ToolName, c.Input) {
 		return nil, tool.Errorf("at most %d calls at once may wait for approval: ask for this one later", maxApprovals)
 	}
 	return t, nil
@@ -221,7 +221,7 @@ func (r *Runner) callable(e *execution, st store.Step, c store.ToolCall) (tool.T
 // another turn, and endCall journals nothing.
 func (r *Runner) endCall(ctx context.Context, e *execution, st *store.Step, run *callRun) (later bool, err error) {
 	// The first child makes this turn a root, whose budget is then shared with its team.
-	if e.team == nil && (run.host.started || e.tools.isRemote(run.ToolName)) {
+	if e.team == nil && (run.host.started || e.tools.IsRemote(run.ToolName)) {
 		if err := r.loadTeam(ctx, e); err != nil && ctx.Err() == nil {
 			return false, fmt.Errorf("read team: %w", err)
 		}
@@ -318,14 +318,14 @@ func (r *Runner) runTool(ctx context.Context, run *callRun) {
 	// Remove secrets here: every result passes through this function before anybody reads it.
 	switch {
 	case err != nil:
-		run.err = run.host.e.tools.secrets.scrubError(err)
+		run.err = run.host.e.tools.Secrets.ScrubError(err)
 	case len(out) > maxToolOutput:
 		run.err = tool.Errorf("the result has %d bytes, more than the %d a tool may give", len(out), maxToolOutput)
 	case !json.Valid(out):
 		run.err = errors.New("its result is not JSON")
 	default:
 		// Cleaned here, so that the journal, streams and messages contain the same bytes.
-		run.row.Output = view.CleanOutput(run.host.e.tools.secrets.scrub(out))
+		run.row.Output = view.CleanOutput(run.host.e.tools.Secrets.Scrub(out))
 	}
 }
 

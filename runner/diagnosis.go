@@ -11,6 +11,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
 	"journeyman/runner/tool"
+	"journeyman/runner/toolset"
 	"journeyman/store"
 )
 
@@ -82,13 +83,13 @@ func windowFindings(m pricedModel, cfg Config) []Finding {
 // fixedTokens returns the approximate tokens of the constant part of each prompt: the preamble and
 // the tools.
 func fixedTokens(own []tool.Tool, window int64) int64 {
-	s, specs := turnTools{own: named(own)}, toolSpecs(own)
-	if window < leanWindow { // the same condition as in loadToolset
-		s.own, specs = leanToolset(store.Claim{}, s.own), leanSpecs(specs)
-		s.remote.Lean = true
+	s, specs := toolset.Set{Own: toolset.Named(own)}, toolset.Specs(own)
+	if window < toolset.LeanWindow { // the same condition as in loadToolset
+		s.Own, specs = toolset.Lean(store.Claim{}, s.Own), toolset.LeanSpecs(specs)
+		s.Remote.Lean = true
 	}
-	specs = s.describe(specs)
-	preamble := prompt.Preamble(s.setting(store.Claim{}, specs, nil))
+	specs = s.Describe(specs)
+	preamble := prompt.Preamble(s.Setting(store.Claim{}, specs, nil))
 	return prompt.EstimateRequest(model.Request{Preamble: preamble, Tools: specs})
 }
 

@@ -9,6 +9,7 @@ import (
 	"journeyman/runner/prompt"
 	"journeyman/runner/schema"
 	"journeyman/runner/stream"
+	"journeyman/runner/toolset"
 	"journeyman/runner/trace"
 	"journeyman/runner/workspace"
 	"journeyman/store"
@@ -28,7 +29,7 @@ type execution struct {
 
 	modelChanges int64 // the store's ModelChanges when the chain was opened
 	probes       bool  // the model has failed before, and this turn tests whether it answers again
-	tools        turnTools
+	tools        toolset.Set
 	schema       *schema.Schema // of the output; nil for free text
 	team         *team          // nil if the turn has no parent and has not run a worker
 	ws           *workspace.Workspace

@@ -76,19 +76,19 @@ func (h *toolHost) ShowImage(ctx context.Context, path string, data []byte) (too
 }
 
 // CheckHost returns an error if the turn may not fetch from the host.
-func (h *toolHost) CheckHost(name string) error { return h.e.tools.checkHost(name) }
+func (h *toolHost) CheckHost(name string) error { return h.e.tools.CheckHost(name) }
 
 // Secret returns the value of a secret if it may be sent to the host.
 func (h *toolHost) Secret(name, host string) (string, error) {
-	return h.e.tools.secrets.value(name, host)
+	return h.e.tools.Secrets.Value(name, host)
 }
 
 // Hide returns text with the values of the turn's secrets removed.
-func (h *toolHost) Hide(text string) string { return h.e.tools.secrets.scrubText(text) }
+func (h *toolHost) Hide(text string) string { return h.e.tools.Secrets.ScrubText(text) }
 
 // AddSource records a page that the call has used. The row is committed with the call.
 func (h *toolHost) AddSource(url, title string) {
-	s := h.e.tools.secrets
-	h.sources = append(h.sources, store.Source{ID: db.NewID("src", h.at), URL: s.scrubText(url),
-		Title: s.scrubText(title)})
+	s := h.e.tools.Secrets
+	h.sources = append(h.sources, store.Source{ID: db.NewID("src", h.at), URL: s.ScrubText(url),
+		Title: s.ScrubText(title)})
 }

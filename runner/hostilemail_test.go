@@ -22,6 +22,7 @@ import (
 	"journeyman/runner/model/offline"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
+	"journeyman/runner/toolset"
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
@@ -214,7 +215,7 @@ func TestHostileMail(t *testing.T) {
 
 // strangersTools returns the names of the tools that strangers have by default.
 func strangersTools() (list []string) {
-	for _, rule := range runner.StrangerTools(store.WorkerSettings{}) {
+	for _, rule := range toolset.StrangerTools(store.WorkerSettings{}) {
 		list = append(list, rule.Tool)
 	}
 	return list

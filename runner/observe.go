@@ -102,7 +102,7 @@ func (r *Runner) beginModel(ctx context.Context, e *execution) (
 func (r *Runner) beginTool(ctx context.Context, run *callRun) (context.Context, func()) {
 	name, kind, begun := run.tool.Spec().Name, "function", r.cfg.Now()
 	label := name // the name of one of this program's tools, never text of the model
-	if run.host.e.tools.isRemote(run.ToolName) || name == "" {
+	if run.host.e.tools.IsRemote(run.ToolName) || name == "" {
 		name, kind, label = run.ToolName, "extension", "mcp"
 	}
 	ctx, span := r.cfg.Trace.Tool(run.host.e.stepSpan.In(ctx), name, kind, run.host.e.claim.TaskID)

@@ -7,10 +7,10 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
 	"journeyman/runner/tool"
+	"journeyman/runner/toolset"
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
@@ -178,7 +178,7 @@ func TestStrangersAreMarked(t *testing.T) {
 	is.Equal(len(seen[0].Tools), len(strangersTools()))
 	is.Equal(len(seen[1].Tools), len(tool.All(tool.Documents{})))             // the member's turn has all tools
 	is.True(!strings.Contains(fmt.Sprint(f.messages(first)), "not a member")) // users do not see the note
-	is.Equal(runner.StrangerTools(store.WorkerSettings{}), rules(t, `["read_file","write_file","edit_file","list_files","search_files","view_image","make_chart","publish_file"]`))
+	is.Equal(toolset.StrangerTools(store.WorkerSettings{}), rules(t, `["read_file","write_file","edit_file","list_files","search_files","view_image","make_chart","publish_file"]`))
 }
 
 // TestOfflineModelIgnoresTheMark checks that strangers and members get the same answer at the same

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"journeyman/runner/model"
+	"journeyman/runner/toolset"
 )
 
 // programs holds the programs that commands can run. Each is started once, in the background: until
@@ -23,8 +24,8 @@ const programsAgain = 10 * time.Minute
 // findPrograms starts the programs of the shell if this runner has not done so. A model in this process
 // does not read about them, so servers that have no other model start none.
 func (r *Runner) findPrograms() {
-	own := r.tools().list
-	i := slices.IndexFunc(own, func(t ownTool) bool { return t.name == "shell" })
+	own := r.tools().List
+	i := slices.IndexFunc(own, func(t toolset.Tool) bool { return t.Name == "shell" })
 	if i < 0 {
 		return
 	}

@@ -28,6 +28,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/models"
 	"journeyman/runner/stream"
+	"journeyman/runner/toolset"
 	"journeyman/runner/view"
 	"journeyman/store/gate"
 )
@@ -56,7 +57,7 @@ type Runner struct {
 	alive   atomic.Pointer[time.Time] // the dispatcher's last round; with a monotonic reading
 
 	setup *setup
-	tools func() ownTools // computes its result once
+	tools func() toolset.Own // computes its result once
 
 	programs programs
 
@@ -105,7 +106,7 @@ func New(cfg Config) *Runner {
 	r.Streams.OnEnd(r.broadcastEnd)
 	r.setup = newSetup(append([]model.Model{cfg.Model}, cfg.Fallbacks...), cfg.Models, cfg.Prices)
 	// The tools are built at their first use, because this would delay the start.
-	r.tools = sync.OnceValue(func() ownTools { return newOwnTools(cfg.ownTools()) })
+	r.tools = sync.OnceValue(func() toolset.Own { return toolset.NewOwn(cfg.ownTools()) })
 	// The parent is not a caller's context, because turns outlive the requests that started them.
 	// Turns that run when maintenance begins may finish during it.
 	r.ctx, r.cancel = context.WithCancelCause(gate.DuringMaintenance(context.Background()))

@@ -25,7 +25,7 @@ const (
 func (r *Runner) approvals(e *execution, st store.Step) (list []store.Approval) {
 	questions := 0
 	for _, c := range st.ToolCalls() {
-		kind := e.tools.asks(c)
+		kind := e.tools.Asks(c)
 		if kind == store.KindQuestion {
 			questions++
 		}

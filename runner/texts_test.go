@@ -13,15 +13,16 @@ import (
 	"journeyman/runner/prompt"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
+	"journeyman/runner/toolset"
 	"journeyman/store"
 )
 
 // everyTool returns all tools of this program.
-func everyTool(t *testing.T) []ownTool {
+func everyTool(t *testing.T) []toolset.Tool {
 	search, err := tool.WebSearch(tool.SearchConfig{URL: "http://localhost/search"})
 	is.New(t).NoErr(err)
 	web, shell := tool.WebFetch(tool.Documents{}, dial.Guard{}, "test"), tool.Shell(&sandbox.Shell{})
-	return named(append(tool.All(tool.Documents{}), web, search, shell))
+	return toolset.Named(append(tool.All(tool.Documents{}), web, search, shell))
 }
 
 // TestTextsNameOfferedTools checks that a tool's description names no other tool, because a turn may lack the other
@@ -32,24 +33,24 @@ func TestTextsNameOfferedTools(t *testing.T) {
 	all := everyTool(t)
 	names := func(text string) (found []string) {
 		for _, o := range all {
-			if regexp.MustCompile(`\b`+o.name+`\b`).MatchString(text) && strings.Contains(o.name, "_") {
-				found = append(found, o.name)
+			if regexp.MustCompile(`\b`+o.Name+`\b`).MatchString(text) && strings.Contains(o.Name, "_") {
+				found = append(found, o.Name)
 			}
 		}
 		return found
 	}
 	for _, o := range all {
 		spec := o.Spec()
-		isOwn := func(n string) bool { return n == o.name }
+		isOwn := func(n string) bool { return n == o.Name }
 		others := slices.DeleteFunc(names(spec.Description+string(spec.InputSchema)), isOwn)
 		is.Equal(others, nil) // tools that the description names
 	}
 	for _, missing := range all {
 		setting := prompt.Setting{}
-		for _, o := range without(all, missing.name) {
-			setting.Tools = append(setting.Tools, o.name)
+		for _, o := range toolset.Without(all, missing.Name) {
+			setting.Tools = append(setting.Tools, o.Name)
 		}
-		is.True(!slices.Contains(names(prompt.Preamble(setting)), missing.name)) // the missing tool
+		is.True(!slices.Contains(names(prompt.Preamble(setting)), missing.Name)) // the missing tool
 	}
 }
 
@@ -59,7 +60,7 @@ func TestLeanTextsSayTheForm(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	lean := map[string]string{}
-	for _, s := range leanSpecs(toolSpecs(toolsOf(leanToolset(store.Claim{}, everyTool(t))))) {
+	for _, s := range toolset.LeanSpecs(toolset.Specs(toolsOf(toolset.Lean(store.Claim{}, everyTool(t))))) {
 		lean[s.Name] = s.Description + string(s.InputSchema)
 		is.True(!strings.Contains(lean[s.Name], "…")) // no sentence is cut
 	}
@@ -76,7 +77,7 @@ func TestLeanTextsSayTheForm(t *testing.T) {
 	}
 }
 
-func toolsOf(own []ownTool) (list []tool.Tool) {
+func toolsOf(own []toolset.Tool) (list []tool.Tool) {
 	for _, o := range own {
 		list = append(list, o.Tool)
 	}
@@ -90,7 +91,7 @@ func TestTextsStateLimits(t *testing.T) {
 	is := is.New(t)
 	texts := map[string]string{}
 	for _, o := range everyTool(t) {
-		texts[o.name] = o.Spec().Description + string(o.Spec().InputSchema)
+		texts[o.Name] = o.Spec().Description + string(o.Spec().InputSchema)
 	}
 	is.True(strings.Contains(texts["ask_user"], fmt.Sprintf("Up to %d calls in one step", tool.MaxQuestions)))
 	is.True(strings.Contains(texts["shell"], fmt.Sprintf(`"maximum": %d`, int(sandbox.MaxTimeout.Seconds()))))
@@ -110,6 +111,6 @@ func TestPreambleFitsTheAnswer(t *testing.T) {
 		is.True(!strings.Contains(text(prompt.Setting{}), "workspace folder"))
 	}
 	is := is.New(t)
-	s := turnTools{}
-	is.True(s.setting(store.Claim{OutputSchema: []byte(`{}`)}, nil, nil).Schema)
+	s := toolset.Set{}
+	is.True(s.Setting(store.Claim{OutputSchema: []byte(`{}`)}, nil, nil).Schema)
 }

@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"journeyman/runner/tool"
+	"journeyman/runner/toolset"
 	"journeyman/store"
 	"journeyman/store/db"
 )
 
 // ToolNames lists the tools of every worker, in the same order as in model requests.
 func (r *Runner) ToolNames() []string {
-	specs := r.tools().specs
+	specs := r.tools().Specs
 	names := make([]string, len(specs))
 	for i, t := range specs {
 		names[i] = t.Name
@@ -28,7 +29,7 @@ func (r *Runner) CheckTools(f *db.Fields, s store.WorkerSettings) {
 		if unknown >= 0 {
 			f.Add(path, "names %q, which is no tool; the nearest is %q. There are the tools %s, "+
 				"and \"server\" or \"server.tool\" for MCP servers",
-				names[unknown], nearest(names[unknown], r.knownTools()), strings.Join(r.OwnTools(), ", "))
+				names[unknown], toolset.Nearest(names[unknown], r.knownTools()), strings.Join(r.OwnTools(), ", "))
 		}
 	}
 	ruled := func(l store.ToolRules) (names []string) {
@@ -37,7 +38,7 @@ func (r *Runner) CheckTools(f *db.Fields, s store.WorkerSettings) {
 		}
 		return names
 	}
-	// Approvals may also contain a remote tool's name for the model, with "__": see needsApproval.
+	// Approvals may also contain a remote tool's name for the model, with "__": see toolset.Set.NeedsApproval.
 	check("tools", ruled(s.Tools), r.knowsTool)
 	check("strangerTools", ruled(s.StrangerTools), r.knowsTool)
 	check("approvalTools", s.ApprovalTools, func(name string) bool {

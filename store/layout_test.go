@@ -62,7 +62,9 @@ var rooms = map[string][]string{
 	// Failures in tests of all packages show the values that were compared.
 	"store/ordertest": {},
 	// All work without a request.
-	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/model/textcall", "runner/tool", "runner/trace", "runner/sandbox", "store/visible", "runner/arguments", "runner/dial", "runner/workspace", "runner/budget", "runner/models"},
+	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/model/textcall", "runner/tool", "runner/trace", "runner/sandbox", "store/visible", "runner/arguments", "runner/dial", "runner/workspace", "runner/budget", "runner/models", "runner/toolset"},
+	// It decides which calls a turn may make, and calls no tool.
+	"runner/toolset": {"store", "runner/arguments", "runner/model", "runner/prompt", "runner/tool", "runner/view"},
 	// It keeps what callers report about models, and makes no call.
 	"runner/models": {"runner/model"},
 	// It decides on amounts, and reads no row: callers pass what an account may still spend.
@@ -150,7 +152,7 @@ var rooms = map[string][]string{
 	// Event streams to clients. It knows no resource and no caller.
 	"handlers/events": {"handlers/serve", "runner/share", "runner/stream"},
 	// It commits a row and wakes the runner.
-	"handlers": {"handlers/serve", "handlers/events", "handlers/metrics", "store", "runner", "runner/sandbox", "runner/share", "runner/trace", "runner/view"},
+	"handlers": {"handlers/serve", "handlers/events", "handlers/metrics", "store", "runner", "runner/sandbox", "runner/share", "runner/toolset", "runner/trace", "runner/view"},
 	// Commands of operators on a data folder.
 	"handlers/command": {"handlers", "handlers/serve", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox", "store/visible", "runner/dial", "runner/workspace"},
 	// What a server needs of its machine and its network. It uses the settings of the other commands.
@@ -158,17 +160,12 @@ var rooms = map[string][]string{
 	// Servers that share a database. It is behind no resource of the API, and in front of all of them.
 	"handlers/nodes": {"store", "runner"},
 	// Pages change for other reasons than the API. One of them signs in to tool servers.
-	"handlers/dashboard": {"handlers", "handlers/serve", "handlers/dashboard/account", "handlers/dashboard/admin", "handlers/dashboard/starters", "handlers/dashboard/lists", "handlers/dashboard/files", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/view", "runner/stream", "runner/tool/mcp", "runner/sandbox", "store/visible", "runner/workspace"},
-	// Passwords and sessions of users: one throttle is before each check of a password.
-	"handlers/dashboard/account": {"handlers", "handlers/serve", "handlers/dashboard/frame", "handlers/dashboard/show", "store"},
-	// Rights over an organization or the server: other pages show work, these show what allows it.
-	"handlers/dashboard/admin": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "runner", "runner/backup", "runner/tool/mcp", "runner/view", "store"},
-	// The gallery is on pages of lists and of workers.
+	"handlers/dashboard/account":  {"handlers", "handlers/serve", "handlers/dashboard/frame", "handlers/dashboard/show", "store"},
+	"handlers/dashboard/admin":    {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "runner", "runner/backup", "runner/tool/mcp", "runner/view", "store"},
 	"handlers/dashboard/starters": {"handlers/dashboard/frame", "handlers/dashboard/text", "runner", "runner/view", "store"},
-	// Many rows of several kinds, where other pages show one thing.
-	"handlers/dashboard/lists": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/starters", "handlers/dashboard/text", "runner/sandbox", "runner/stream", "runner/view", "store", "store/visible"},
-	// What workers wrote goes to browsers in one place, with its limits.
-	"handlers/dashboard/files": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "runner/sandbox", "runner/view", "runner/workspace", "store"},
+	"handlers/dashboard/lists":    {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/starters", "handlers/dashboard/text", "runner/sandbox", "runner/stream", "runner/view", "store", "store/visible"},
+	"handlers/dashboard/files":    {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "runner/sandbox", "runner/view", "runner/workspace", "store"},
+	"handlers/dashboard":          {"handlers", "handlers/serve", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/view", "runner/stream", "runner/tool/mcp", "runner/toolset", "runner/sandbox", "store/visible", "runner/workspace", "handlers/dashboard/account", "handlers/dashboard/admin", "handlers/dashboard/starters", "handlers/dashboard/lists", "handlers/dashboard/files"},
 	// Every page stands on it, whatever it is about.
 	"handlers/dashboard/frame": {"runner/sandbox", "handlers", "handlers/serve", "handlers/dashboard/show", "handlers/dashboard/text", "runner", "runner/view", "store", "store/visible"},
 	// Pure: the same values give the same HTML on every page.

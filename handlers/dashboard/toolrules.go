@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"journeyman/handlers/dashboard/frame"
-	"journeyman/runner"
+	"journeyman/runner/toolset"
 	"journeyman/store"
 )
 
@@ -29,7 +29,7 @@ func (v workerFields) Rules(name string) toolRules {
 	if name == "strangerTools" {
 		r.Legend = v.lang.T("Tools for non-members")
 		r.Default = v.lang.T("Files of the task's own folder, and publishing")
-		r.suggested = ruledTools(runner.StrangerTools(store.WorkerSettings{}))
+		r.suggested = ruledTools(toolset.StrangerTools(store.WorkerSettings{}))
 		r.Hint = v.lang.T("Tasks of non-members, such as mail from strangers, " +
 			"may call only tools that are allowed both here and above.")
 	}

@@ -9,7 +9,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
-	"journeyman/runner"
+	"journeyman/runner/toolset"
 	"journeyman/store"
 )
 
@@ -137,7 +137,7 @@ func (d *Dashboard) settings(r *frame.Request) workerSettingsPage {
 	head := r.Head
 	return workerSettingsPage{Fields: d.workerFields(r, d.settingsForm(head.Worker)), Delete: frame.NewForm(nil),
 		Schema: show.Indented(head.OutputSchema), Tools: head.Settings.Tools.Words(),
-		StrangerTools: runner.StrangerTools(head.Settings).Words(), Restricted: head.Settings.Tools != nil,
+		StrangerTools: toolset.StrangerTools(head.Settings).Words(), Restricted: head.Settings.Tools != nil,
 		KeepTasks: daysText(head.KeepTaskDays), Effort: effortName(r, head.Settings.Effort),
 		Temperature: temperatureText(head.Settings.Temperature)}
 }

@@ -1,4 +1,4 @@
-package runner
+package toolset
 
 import (
 	"encoding/hex"
@@ -17,12 +17,12 @@ import (
 // ${secret:NAME}. The value replaces this placeholder only in requests that leave this program.
 // Values in results are removed before anybody reads the results.
 
-// secrets are the secrets that the tools of a turn may use.
-type secrets []store.TurnSecret
+// Secrets are the Secrets that the tools of a turn may use.
+type Secrets []store.TurnSecret
 
-// value returns the value of a secret for a request to host. An empty host means an MCP server,
+// Value returns the Value of a secret for a request to host. An empty host means an MCP server,
 // which the operator has configured.
-func (l secrets) value(name, host string) (string, error) {
+func (l Secrets) Value(name, host string) (string, error) {
 	i := slices.IndexFunc(l, func(x store.TurnSecret) bool { return x.Name == name })
 	switch {
 	case i < 0:
@@ -39,8 +39,8 @@ func (l secrets) value(name, host string) (string, error) {
 	return l[i].Value, nil
 }
 
-// note returns a text that tells the model which secrets web_fetch may send, or "".
-func (l secrets) note() string {
+// Note returns a text that tells the model which secrets web_fetch may send, or "".
+func (l Secrets) Note() string {
 	var lines strings.Builder
 	for _, x := range l {
 		if len(x.Hosts) > 0 {
@@ -53,9 +53,9 @@ func (l secrets) note() string {
 	return "Headers of web_fetch may hold these secrets, whose values you never see:" + lines.String()
 }
 
-// scrub replaces the values of secrets in the JSON result of a tool by their names. A server may
+// Scrub replaces the values of secrets in the JSON result of a tool by their names. A server may
 // return the request that contained a value.
-func (l secrets) scrub(out json.RawMessage) json.RawMessage {
+func (l Secrets) Scrub(out json.RawMessage) json.RawMessage {
 	if len(l) == 0 {
 		return out
 	}
@@ -74,19 +74,19 @@ func (l secrets) scrub(out json.RawMessage) json.RawMessage {
 	return clean
 }
 
-// scrubText is scrub for text that is not JSON.
-func (l secrets) scrubText(text string) string {
+// ScrubText is scrub for text that is not JSON.
+func (l Secrets) ScrubText(text string) string {
 	if len(l) == 0 {
 		return text
 	}
 	return l.hiding().hide(text)
 }
 
-// scrubError is scrub for errors of tools that the model reads. The model also reads the errors of the
+// ScrubError is scrub for errors of tools that the model reads. The model also reads the errors of the
 // workspace, which contain only paths. All others are only logged, and contain no secret values.
-func (l secrets) scrubError(err error) error {
+func (l Secrets) ScrubError(err error) error {
 	if te, ok := errors.AsType[*tool.Error](err); ok {
-		return tool.Errorf("%s", l.scrubText(te.Message))
+		return tool.Errorf("%s", l.ScrubText(te.Message))
 	}
 	return err
 }
@@ -101,7 +101,7 @@ type hiding struct {
 func (h hiding) hide(text string) string { return h.disguised.hide(h.exact.Replace(text)) }
 
 // hiding returns the replacements for every form in which a server or a program may return a value.
-func (l secrets) hiding() hiding {
+func (l Secrets) hiding() hiding {
 	var all []disguise
 	disguised := disguises{}
 	for _, x := range l {

@@ -1,4 +1,4 @@
-package runner
+package toolset
 
 import (
 	"encoding/base64"

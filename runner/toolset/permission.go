@@ -1,4 +1,4 @@
-package runner
+package toolset
 
 import (
 	"encoding/json"
@@ -23,14 +23,14 @@ func StrangerTools(s store.WorkerSettings) store.ToolRules {
 		{Tool: "search_files"}, {Tool: "view_image"}, {Tool: "make_chart"}, {Tool: "publish_file"}}
 }
 
-// A permission defines the calls that a turn may make: each of its lists must permit the call. It
+// A Permission defines the calls that a turn may make: each of its lists must permit the call. It
 // is fixed with the worker's version when the turn is accepted.
-type permission []store.ToolRules
+type Permission []store.ToolRules
 
-// permissionOf returns the permission of a turn. The rules for members apply to a stranger's turn
+// PermissionOf returns the permission of a turn. The rules for members apply to a stranger's turn
 // too, so a stranger can never do more than a member.
-func permissionOf(c store.Claim) permission {
-	var p permission
+func PermissionOf(c store.Claim) Permission {
+	var p Permission
 	// Without a list, every tool is permitted. An empty list permits no tool.
 	if c.Settings.Tools != nil {
 		p = append(p, c.Settings.Tools)
@@ -41,14 +41,14 @@ func permissionOf(c store.Claim) permission {
 	return p
 }
 
-// allows reports whether the turn may call a tool with at least some arguments.
-func (p permission) allows(id toolID) bool {
+// Allows reports whether the turn may call a tool with at least some arguments.
+func (p Permission) Allows(id ID) bool {
 	return !slices.ContainsFunc(p, func(l store.ToolRules) bool { return len(rulesFor(l, id)) == 0 })
 }
 
-// allowsServer reports whether the turn may call tools of an MCP server. name has the form of the
+// AllowsServer reports whether the turn may call tools of an MCP server. name has the form of the
 // mcpTools setting.
-func (p permission) allowsServer(name string) bool {
+func (p Permission) AllowsServer(name string) bool {
 	server, _, _ := strings.Cut(name, ".")
 	return !slices.ContainsFunc(p, func(l store.ToolRules) bool {
 		return !slices.ContainsFunc(l, func(r store.ToolRule) bool {
@@ -59,11 +59,11 @@ func (p permission) allowsServer(name string) bool {
 }
 
 // refusal returns the reason why a call is not permitted, or "" for a permitted call.
-func (p permission) refusal(id toolID, input json.RawMessage) string {
+func (p Permission) refusal(id ID, input json.RawMessage) string {
 	for _, l := range p {
 		rules := rulesFor(l, id)
 		if len(rules) == 0 {
-			return "this turn may not use the tool " + id.name
+			return "this turn may not use the tool " + id.Name
 		}
 		// The first rule is enough. The store refuses lists that name one of this program's tools
 		// twice. Rules for servers have no conditions.
@@ -72,16 +72,16 @@ func (p permission) refusal(id toolID, input json.RawMessage) string {
 		}
 	}
 	// A turn that may only read the web must not change files with what it finds there.
-	if id == (toolID{name: store.HostsTool}) && tool.FetchSaves(input) && !p.allows(toolID{name: "write_file"}) {
+	if id == (ID{Name: store.HostsTool}) && tool.FetchSaves(input) && !p.Allows(ID{Name: "write_file"}) {
 		return "this turn may not use save, because it may not use the tool write_file"
 	}
 	return ""
 }
 
-// checkHost returns an error for the model if web_fetch may not access the host.
-func (p permission) checkHost(host string) error {
-	id := toolID{name: store.HostsTool}
-	if !p.allows(id) {
+// CheckHost returns an error for the model if web_fetch may not access the host.
+func (p Permission) CheckHost(host string) error {
+	id := ID{Name: store.HostsTool}
+	if !p.Allows(id) {
 		return tool.Errorf("this turn may not fetch from the web")
 	}
 	for _, l := range p {
@@ -92,11 +92,11 @@ func (p permission) checkHost(host string) error {
 	return nil
 }
 
-// A toolID identifies a tool in rules.
-type toolID struct {
-	name   string // the name that the model uses
-	server string // MCP server; "" for a tool of this program
-	tool   string // the server's own name for the tool
+// A ID identifies a tool in rules.
+type ID struct {
+	Name   string // the name that the model uses
+	Server string // MCP server; "" for a tool of this program
+	Tool   string // the server's own name for the tool
 }
 
 // A rule is a store.ToolRule that can be applied to a call.
@@ -104,12 +104,12 @@ type rule store.ToolRule
 
 // rulesFor returns the rules of l that name a tool or its server. The name of one of this program's
 // tools never matches a server.
-func rulesFor(l store.ToolRules, id toolID) (found []rule) {
+func rulesFor(l store.ToolRules, id ID) (found []rule) {
 	// A server must not gain a permission that was meant for this program's tool of the same name.
 	for _, r := range l {
-		own := id.server == "" && r.Tool == id.name
-		all := id.server != "" && r.Tool == id.server && !slices.Contains(tool.Names(), r.Tool)
-		one := id.server != "" && r.Tool == id.server+"."+id.tool
+		own := id.Server == "" && r.Tool == id.Name
+		all := id.Server != "" && r.Tool == id.Server && !slices.Contains(tool.Names(), r.Tool)
+		one := id.Server != "" && r.Tool == id.Server+"."+id.Tool
 		if own || all || one {
 			found = append(found, rule(r))
 		}

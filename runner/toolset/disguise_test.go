@@ -1,4 +1,4 @@
-package runner
+package toolset
 
 import (
 	"encoding/base64"
@@ -17,7 +17,7 @@ import (
 func TestScrubDisguises(t *testing.T) {
 	t.Parallel()
 	const value = "sk-Live_0123456789abcdef"
-	l := secrets{{Name: "A", Value: value}, {Name: "OTHER", Value: "another value"}}
+	l := Secrets{{Name: "A", Value: value}, {Name: "OTHER", Value: "another value"}}
 	apart := func(text, by string) string { return strings.Join(strings.Split(text, ""), by) }
 	digits := hex.EncodeToString([]byte(value))
 	pairs := func(by string) string {
@@ -47,23 +47,23 @@ func TestScrubDisguises(t *testing.T) {
 		is := is.New(t)
 		out, err := json.Marshal(map[string]string{"output": "before " + text + " after"})
 		is.NoErr(err)
-		clean := string(l.scrub(out))
+		clean := string(l.Scrub(out))
 		if !strings.Contains(clean, "[secret:A]") || !strings.Contains(clean, "before ") || !strings.Contains(clean, " after") {
 			t.Errorf("%s: %s", name, clean)
 		}
-		is.True(strings.Contains(l.scrubText(text), "[secret:A]"))
+		is.True(strings.Contains(l.ScrubText(text), "[secret:A]"))
 	}
 	is := is.New(t)
 	const harmless = "sk-Live_0123 and 456789abcde, an-other, 736b2d4c"
-	is.Equal(l.scrubText(harmless), harmless) // parts of a value
+	is.Equal(l.ScrubText(harmless), harmless) // parts of a value
 }
 
 // TestScrubTime scrubs long texts that nearly match many secrets. Twice the text takes about twice the time.
 func TestScrubTime(t *testing.T) {
 	is := is.New(t)
-	var l secrets
+	var l Secrets
 	for i := range 200 {
-		l = append(l, secrets{{Name: "A", Value: strings.Repeat("a", 20+i) + "b"}}...)
+		l = append(l, Secrets{{Name: "A", Value: strings.Repeat("a", 20+i) + "b"}}...)
 	}
 	hide := l.hiding().disguised
 	took := func(n int) time.Duration {

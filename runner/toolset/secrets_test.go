@@ -1,4 +1,4 @@
-package runner
+package toolset
 
 import (
 	"encoding/base64"
@@ -19,7 +19,7 @@ import (
 // TestSecretHosts checks the hosts to which a secret may be sent.
 func TestSecretHosts(t *testing.T) {
 	t.Parallel()
-	l := secrets{{Name: "A", Hosts: []string{"example.com", "*.example.org"}, Value: "value of a"},
+	l := Secrets{{Name: "A", Hosts: []string{"example.com", "*.example.org"}, Value: "value of a"},
 		{Name: "NOWHERE", Value: "value of nowhere"}, {Name: "SEALED", Hosts: []string{"example.com"}}}
 	for _, tt := range []struct{ name, host, says string }{
 		{"A", "example.com", ""},
@@ -35,7 +35,7 @@ func TestSecretHosts(t *testing.T) {
 		{"SEALED", "example.com", `the secret "SEALED" cannot be decrypted on this server: a person must enter it again`},
 	} {
 		is := is.New(t)
-		value, err := l.value(tt.name, tt.host)
+		value, err := l.Value(tt.name, tt.host)
 		if tt.says == "" {
 			is.NoErr(err)
 			is.True(value != "") // the value
@@ -44,7 +44,7 @@ func TestSecretHosts(t *testing.T) {
 		is.Equal(err.Error(), tt.says)
 		is.Equal(value, "")
 	}
-	is.New(t).True(!strings.Contains(l.note(), "value of")) // the model gets only the names
+	is.New(t).True(!strings.Contains(l.Note(), "value of")) // the model gets only the names
 }
 
 // TestScrub replaces secrets in results that contain them in every form, and checks that all other
@@ -63,7 +63,7 @@ func TestScrub(t *testing.T) {
 	}
 	for range 3000 {
 		secret := draw(8 + random.IntN(20))
-		l := secrets{{Name: "A", Value: secret}, {Name: "EMPTY"}}
+		l := Secrets{{Name: "A", Value: secret}, {Name: "EMPTY"}}
 		quoted, err := json.Marshal(secret)
 		is.NoErr(err)
 		forms := []string{secret, string(quoted), html.EscapeString(secret), url.QueryEscape(secret), url.PathEscape(secret),
@@ -71,7 +71,7 @@ func TestScrub(t *testing.T) {
 		text := draw(random.IntN(5)) + forms[random.IntN(len(forms))] + draw(random.IntN(5))
 		out, err := json.Marshal(map[string]any{"a": []any{text, 1.5, nil, true}, "b": text, text: "a key"})
 		is.NoErr(err)
-		clean := l.scrub(out)
+		clean := l.Scrub(out)
 		var shown map[string]any
 		if err := json.Unmarshal(clean, &shown); err != nil {
 			t.Fatalf("secret %q: %s became %s: %v", secret, out, clean, err)
@@ -80,10 +80,10 @@ func TestScrub(t *testing.T) {
 			t.Fatalf("secret %q: %s became %s", secret, out, clean)
 		}
 	}
-	l := secrets{{Name: "A", Value: "12345678"}}
-	is.Equal(string(l.scrub(json.RawMessage(` {"n": 12345678, "m" : 1234567, "s":"x\"12345678"} `))),
+	l := Secrets{{Name: "A", Value: "12345678"}}
+	is.Equal(string(l.Scrub(json.RawMessage(` {"n": 12345678, "m" : 1234567, "s":"x\"12345678"} `))),
 		` {"n": "[secret:A]", "m" : 1234567, "s":"x\"[secret:A]"} `)
-	is.Equal(string(secrets(nil).scrub(json.RawMessage(`"12345678"`))), `"12345678"`)
+	is.Equal(string(Secrets(nil).Scrub(json.RawMessage(`"12345678"`))), `"12345678"`)
 }
 
 // FuzzScrub checks that valid JSON stays valid, and stays the same if it contains no secrets.
@@ -94,7 +94,7 @@ func FuzzScrub(f *testing.F) {
 		if !json.Valid([]byte(out)) || len(secret) < store.MinSecretValue {
 			t.Skip()
 		}
-		clean := secrets{{Name: "A", Value: secret}}.scrub(json.RawMessage(out))
+		clean := Secrets{{Name: "A", Value: secret}}.Scrub(json.RawMessage(out))
 		if !json.Valid(clean) {
 			t.Fatalf("%q became %q", out, clean)
 		}
@@ -106,18 +106,18 @@ func FuzzScrub(f *testing.F) {
 func TestScrubOfKin(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	l := secrets{{Name: "A", Value: "key-1234"}, {Name: "B", Value: "key-1234-of-production"}}
-	is.Equal(l.scrubText("key-1234-of-production key-1234"), "[secret:B] [secret:A]")
-	is.Equal(string(l.scrub(json.RawMessage(`["{\"k\": \"key-1234-of-production\"}"]`))), `["{\"k\": \"[secret:B]\"}"]`)
+	l := Secrets{{Name: "A", Value: "key-1234"}, {Name: "B", Value: "key-1234-of-production"}}
+	is.Equal(l.ScrubText("key-1234-of-production key-1234"), "[secret:B] [secret:A]")
+	is.Equal(string(l.Scrub(json.RawMessage(`["{\"k\": \"key-1234-of-production\"}"]`))), `["{\"k\": \"[secret:B]\"}"]`)
 	for _, around := range []string{"", "u", "us", "use"} {
 		for _, after := range []string{"", "x", "xy", "xyz"} {
 			whole := base64.StdEncoding.EncodeToString([]byte(around + l[1].Value + after))
-			hidden := l.scrubText(whole)
+			hidden := l.ScrubText(whole)
 			is.True(strings.Contains(hidden, "[secret:B]")) // the longer secret
 			rest := strings.ReplaceAll(hidden, "[secret:B]", "")
 			ordertest.AtMost(is, len(rest), len(whole)-4*len(l[1].Value)/3+3) // few characters remain
 		}
 	}
-	markup := secrets{{Name: "C", Value: `a<b&"c">d`}}
-	is.Equal(markup.scrubText(`{"k":"a<b&\"c\">d"}`), `{"k":"[secret:C]"}`) // JSON with unescaped markup
+	markup := Secrets{{Name: "C", Value: `a<b&"c">d`}}
+	is.Equal(markup.ScrubText(`{"k":"a<b&\"c\">d"}`), `{"k":"[secret:C]"}`) // JSON with unescaped markup
 }

@@ -1,9 +1,9 @@
-package runner
+package toolset
 
 import "slices"
 
-// nearest returns the element of names with the smallest edit distance to name.
-func nearest(name string, names []string) string {
+// Nearest returns the element of names with the smallest edit distance to name.
+func Nearest(name string, names []string) string {
 	return slices.MinFunc(names, func(a, b string) int { return EditDistance(name, a) - EditDistance(name, b) })
 }
 

@@ -1,4 +1,4 @@
-package runner
+package toolset
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 	"journeyman/store/db"
 )
 
-// leanWindow is a window size, in tokens. Turns of a model with a smaller window get fewer tools, with
+// LeanWindow is a window size, in tokens. Turns of a model with a smaller window get fewer tools, with
 // short descriptions. Each request contains all tools, and the conversation needs the rest of the window.
-const leanWindow = 16_000
+const LeanWindow = 16_000
 
 // Limits of the descriptions in a lean tool, in characters.
 const (
@@ -23,17 +23,17 @@ const (
 	leanArgument    = 60
 )
 
-// leanToolset returns this program's tools for a lean turn. It omits tools that other tools can
+// Lean returns this program's tools for a lean turn. It omits tools that other tools can
 // replace, and charts. If the worker has tool rules, it omits nothing, because the worker has already chosen.
-func leanToolset(c store.Claim, own []ownTool) []ownTool {
+func Lean(c store.Claim, own []Tool) []Tool {
 	if c.Settings.Tools != nil {
 		return own
 	}
-	return without(own, "update_plan", "search_files", "make_chart")
+	return Without(own, "update_plan", "search_files", "make_chart")
 }
 
-// toolSpecs returns the specs of tools for model requests.
-func toolSpecs(tools []tool.Tool) (specs []model.Tool) {
+// Specs returns the specs of tools for model requests.
+func Specs(tools []tool.Tool) (specs []model.Tool) {
 	for _, t := range tools {
 		s := t.Spec()
 		specs = append(specs, model.Tool{Name: s.Name, Description: s.Description, InputSchema: s.InputSchema})
@@ -41,8 +41,8 @@ func toolSpecs(tools []tool.Tool) (specs []model.Tool) {
 	return specs
 }
 
-// leanSpecs returns tools in the form for models with a small window.
-func leanSpecs(tools []model.Tool) []model.Tool {
+// LeanSpecs returns tools in the form for models with a small window.
+func LeanSpecs(tools []model.Tool) []model.Tool {
 	short := make([]model.Tool, len(tools))
 	for i, t := range tools {
 		short[i] = lean(t)
