@@ -13,15 +13,19 @@ import (
 
 // Options are the flags: they choose the measures and the server.
 type Options struct {
-	Program string        `help:"The binary to measure; by default, go build makes one of the current folder." placeholder:"FILE"`
-	URL     string        `name:"url" help:"Address of a running server, instead of one that the command starts. The tasks that it creates stay there." placeholder:"URL"`
-	Key     string        `help:"API key for --url." placeholder:"KEY"`
-	For     time.Duration `default:"3s" help:"Time of each load."`
-	Tasks   []int         `default:"1000,100000,1000000" help:"Sizes of the tables whose reads are measured."`
-	Readers []int         `default:"1,1000,10000" help:"Numbers of subscribers to one worker; 10,000 need about 24,000 file descriptors (ulimit -n)."`
-	Only    []string      `help:"Measures to carry out: machine, memory, tasks, followups, first-event, fanout, webhooks, mail, schedules, disk, tables." placeholder:"NAME"`
-	JSON    string        `name:"json" help:"File for the figures, for the flag --compare of a later run." placeholder:"FILE"`
-	Compare string        `help:"File with the figures of an earlier run." placeholder:"FILE"`
+	Program   string          `help:"The binary to measure; by default, go build makes one of the current folder." placeholder:"FILE"`
+	URL       string          `name:"url" help:"Address of a running server, instead of one that the command starts. The tasks that it creates stay there." placeholder:"URL"`
+	Key       string          `help:"API key for --url." placeholder:"KEY"`
+	For       time.Duration   `default:"3s" help:"Time of each load."`
+	Tasks     []int           `default:"1000,100000,1000000" help:"Sizes of the tables whose reads are measured."`
+	Readers   []int           `default:"1,1000,10000" help:"Numbers of subscribers to one worker; 10,000 need about 24,000 file descriptors (ulimit -n)."`
+	Only      []string        `help:"Measures to carry out: machine, memory, tasks, followups, first-event, fanout, webhooks, mail, schedules, disk, tables, nodes." placeholder:"NAME"`
+	Database  string          `env:"JOURNEYMAN_TEST_DATABASE" help:"URL of a PostgreSQL server for the measure nodes, whose user may create databases, such as that of .ci/postgres." placeholder:"URL"`
+	Distances []time.Duration `default:"0s,2ms,10ms" help:"Times of a round trip to PostgreSQL for the measure nodes."`
+	Rounds    int             `default:"3" help:"Number of loads of each cluster of the measure nodes, of which the median counts."`
+	Clients   int             `default:"32" help:"Number of clients of the measure nodes; each has its own worker."`
+	JSON      string          `name:"json" help:"File for the figures, for the flag --compare of a later run." placeholder:"FILE"`
+	Compare   string          `help:"File with the figures of an earlier run." placeholder:"FILE"`
 }
 
 // A measure is one row or a few rows of the table.
@@ -46,6 +50,7 @@ func measures() []measure {
 		{"schedules", false, measureSchedules},
 		{"disk", true, measureDisk},
 		{"tables", true, measureTables},
+		{"nodes", true, measureNodes},
 	}
 }
 
@@ -98,6 +103,8 @@ func (o *Options) Validate() error {
 		return errors.New("--for: must be at least 100ms")
 	case (o.URL == "") != (o.Key == ""):
 		return errors.New("--url and --key: a running server needs both")
+	case o.Rounds < 1 || o.Clients < 1:
+		return errors.New("--rounds and --clients: must be positive")
 	case !slices.IsSorted(o.Tasks) || len(o.Tasks) > 0 && o.Tasks[0] < 1:
 		return errors.New("--tasks: must be positive and ascending")
 	case !slices.IsSorted(o.Readers) || len(o.Readers) > 0 && o.Readers[0] < 1:

@@ -3,8 +3,8 @@
 // address. It also measures the machine without the server, because only the ratio of the two
 // figures can be compared with another machine.
 //
-// The command imports only the store, to fill the folder of a stopped server. It must not access
-// the data of a running one.
+// The command imports only the store, to fill the folder of a stopped server, and a client of PostgreSQL, to
+// create empty databases. It must not access the data of a running server.
 package main
 
 import (

@@ -38,13 +38,13 @@ var (
 	mailAddress = regexp.MustCompile(`smtp://(\S+)`)
 )
 
-// startServer starts the program with the offline model, and waits until it is ready.
-func startServer(ctx context.Context, program, dir string) (*server, error) {
-	s := &server{program: program, dir: dir, cmd: exec.Command(program, "--data", dir, "--addr", "127.0.0.1:0",
-		"--smtp-addr", "127.0.0.1:0", "--model", "offline", "--rate-limit", "0", "--queue-limit", "100000",
+// startServer starts the program with the offline model and more flags, and waits until it is ready.
+func startServer(ctx context.Context, program, dir string, flags ...string) (*server, error) {
+	s := &server{program: program, dir: dir, cmd: exec.Command(program, append([]string{"--data", dir,
+		"--addr", "127.0.0.1:0", "--smtp-addr", "127.0.0.1:0", "--model", "offline", "--rate-limit", "0", "--queue-limit", "100000",
 		"--allow-private-network", "--log-level", "error",
 		// All readers of a fan-out have one address, which gets at most half of the streams.
-		"--max-streams", "1000000")}
+		"--max-streams", "1000000"}, flags...)...)}
 	// The operator's own settings would change the figures.
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "JOURNEYMAN_") {
