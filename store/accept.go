@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"journeyman/store/db"
 )
@@ -24,8 +25,16 @@ func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
 	// The disk is read before the transaction: the writer serves all callers and must not
 	// wait for a disk.
 	n.workspace, n.atOnce, n.mayAnswer = s.look(ctx, n), true, true
-	return s.acceptOnce(ctx, n.IdempotencyKey, !n.Continue,
-		func(tx db.Tx) (Accepted, error) { return s.acceptTurn(ctx, tx, n) })
+	accept := func() (Accepted, error) {
+		return s.acceptOnce(ctx, n.IdempotencyKey, !n.Continue,
+			func(tx db.Tx) (Accepted, error) { return s.acceptTurn(ctx, tx, n) })
+	}
+	a, err := accept()
+	if errors.Is(err, errElsewhere) {
+		n.atOnce = false
+		return accept()
+	}
+	return a, err
 }
 
 // acceptOnce returns the turn that accept makes in a write, or the turn that the same

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"journeyman/store/db"
 )
@@ -39,12 +40,25 @@ func (s *Store) takeSlot(ctx context.Context, tx db.Tx, n NewTurn, task Task, w 
 		sl.Release(stranger)
 		return nil, err
 	}
-	if placed, err := s.place(tx, sl.RunnerID, w.num); err != nil || !placed {
+	if placed, err := s.placeOrUndo(tx, sl.RunnerID, w.num); err != nil || !placed {
 		sl.Release(stranger)
 		return nil, err
 	}
 	tx.OnUndo(func() { sl.Release(stranger) })
 	return sl, nil
+}
+
+// errElsewhere undoes a write that claims a turn whose worker is placed on another node.
+var errElsewhere = errors.New("the worker is placed on another node")
+
+// placeOrUndo is place, but in a locking write placed is only assumed, so that it costs no round trip. If it turns out
+// to be wrong, the write is undone with errElsewhere.
+func (s *Store) placeOrUndo(tx db.Tx, runnerID string, workerNum int64) (placed bool, err error) {
+	if s.node == nil || !db.IsLocking(tx) {
+		return s.place(tx, runnerID, workerNum)
+	}
+	return true, db.OneLater(tx, errElsewhere, func(row db.Scanner) error { return row.Scan(new(int64)) },
+		placeWorker+` RETURNING worker_num`, s.placeArgs(runnerID, workerNum)...)
 }
 
 // anyBefore reports whether turns in the queue come before a new one. A member's turn does not wait for

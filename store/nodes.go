@@ -170,13 +170,19 @@ func (s *Store) place(tx db.Tx, runnerID string, workerNum int64) (placed bool, 
 	if s.node == nil {
 		return true, nil
 	}
-	n, err := tx.Exec(`INSERT INTO placements (worker_num, runner_id, used_at)
-		SELECT CAST(?1 AS BIGINT), id, CAST(?3 AS BIGINT) FROM runners WHERE id = ?2 /* FOR KEY SHARE */
-		ON CONFLICT (worker_num) DO UPDATE SET runner_id = excluded.runner_id, used_at = excluded.used_at
-		WHERE placements.runner_id = excluded.runner_id OR placements.runner_id = (SELECT p.runner_id FROM placements p
-			WHERE p.worker_num = ?1 AND NOT EXISTS (SELECT 1 FROM runners WHERE id = p.runner_id))`,
-		workerNum, runnerID, s.db.Millis())
+	n, err := tx.Exec(placeWorker, s.placeArgs(runnerID, workerNum)...)
 	return n > 0, err
+}
+
+// placeWorker is the statement of place. It changes no row if the worker is not placed.
+const placeWorker = `INSERT INTO placements (worker_num, runner_id, used_at)
+	SELECT CAST(?1 AS BIGINT), id, CAST(?3 AS BIGINT) FROM runners WHERE id = ?2 /* FOR KEY SHARE */
+	ON CONFLICT (worker_num) DO UPDATE SET runner_id = excluded.runner_id, used_at = excluded.used_at
+	WHERE placements.runner_id = excluded.runner_id OR placements.runner_id = (SELECT p.runner_id FROM placements p
+		WHERE p.worker_num = ?1 AND NOT EXISTS (SELECT 1 FROM runners WHERE id = p.runner_id))`
+
+func (s *Store) placeArgs(runnerID string, workerNum int64) []any {
+	return []any{workerNum, runnerID, s.db.Millis()}
 }
 
 // ReleasePlacements ends the placements of a runner whose workers have had no turn for the duration

@@ -432,3 +432,33 @@ func TestClaimsPassWorkersOfOtherNodes(t *testing.T) {
 	n.WorkerID = b.worker.ID
 	is.Equal(b.accept(n).Status, store.Running) // no turn that b may claim comes first
 }
+
+// TestTurnOfAWorkerElsewhere accepts turns on a node with free slots. It claims none of a worker that is placed
+// on another node, and keeps its slot.
+func TestTurnOfAWorkerElsewhere(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	a, b := newPair(t)
+	a.UseSlots(slots("a", 1))
+	is.Equal(a.accept(a.turn()).Status, store.Running) // places the worker
+	free := 1
+	b.UseSlots(store.Slots{RunnerID: "b", Release: func(bool) { free++ }, Take: func(bool) bool {
+		if free == 0 {
+			return false
+		}
+		free--
+		return true
+	}})
+	n := b.turn()
+	n.WorkerID = a.worker.ID
+	is.Equal(b.accept(n).Status, store.Pending)
+	is.Equal(free, 1)
+	a.catchUp()
+	is.Equal(len(a.claim("a", 2)), 1)
+	w, _, err := b.CreateWorker(t.Context(), b.owner.Caller, store.NewWorker{Instructions: "Help."}, db.IdempotencyKey{})
+	is.NoErr(err)
+	n.WorkerID = w.ID
+	b.catchUp()
+	is.Equal(b.accept(n).Status, store.Running)
+	is.Equal(free, 0)
+}
