@@ -16,6 +16,7 @@ type Changes struct {
 	Ended   []stream.EndedTurn     `json:"ended,omitempty"`
 	Changed map[string][]db.Change `json:"changed,omitempty"` // kinds of records, by organization
 	All     bool                   `json:"all,omitempty"`     // changes were lost, so any others may have happened
+	Look    bool                   `json:"look,omitempty"`    // turns wait in the queue, or were cancelled
 }
 
 // maxChanges is the maximum number of turns, and of organizations, in Changes.
@@ -27,6 +28,7 @@ func (n *Changes) Add(more Changes) {
 		*n = Changes{All: true}
 		return
 	}
+	n.Look = n.Look || more.Look
 	n.Ended = append(n.Ended, more.Ended...)
 	for organizationID, kinds := range more.Changed {
 		for _, kind := range kinds {
@@ -49,7 +51,7 @@ func (n *Changes) addChange(organizationID string, kind db.Change) {
 }
 
 // HasChanges returns a channel that receives a value when the result of DrainChanges should be sent to the other
-// nodes. Even empty Changes makes them read the store.
+// nodes.
 func (r *Runner) HasChanges() <-chan struct{} { return r.hasChanges }
 
 // DrainChanges returns the changes since the last call.
@@ -63,7 +65,7 @@ func (r *Runner) DrainChanges() Changes {
 
 // notifyNodes makes the other nodes read the store at once. Without it they read the store up to a second
 // later.
-func (r *Runner) notifyNodes() { r.addChanges(func(*Changes) {}) }
+func (r *Runner) notifyNodes() { r.addChanges(func(n *Changes) { n.Look = true }) }
 
 // WakeAll wakes the runners of all nodes: see Wake.
 func (r *Runner) WakeAll() {
@@ -92,10 +94,12 @@ func (r *Runner) addChanges(add func(*Changes)) {
 	signal(r.hasChanges)
 }
 
-// ApplyChanges handles the changes of another node. It notifies the watchers on this node, and makes the runner
-// read the store.
+// ApplyChanges handles the changes of another node. It notifies the watchers on this node. It makes the runner read the
+// store unless the changes are only those of turns that run there: they say so, and each turn there makes several.
 func (r *Runner) ApplyChanges(ctx context.Context, n Changes) error {
-	r.LookNow()
+	if n.Look || n.All || len(n.Ended) == 0 && len(n.Changed) == 0 {
+		r.LookNow()
+	}
 	if n.All {
 		r.Streams.AllChanged()
 		return nil
