@@ -30,6 +30,8 @@ type cluster struct {
 	client
 	workers []string // one for each client
 	rates   []float64
+	turns   int           // that were measured
+	used    time.Duration // processor time of the servers for these turns
 }
 
 // measureNodes measures tasks of one step on a PostgreSQL server at each of the distances: with one server, with one
@@ -61,21 +63,45 @@ func (s *session) measureAt(ctx context.Context, distance time.Duration) (err er
 	}
 	for range s.Rounds {
 		for _, c := range clusters {
-			r, err := loop{s.Clients, s.For, c.runTurn}.run(ctx)
-			if err != nil {
+			if err := c.measure(ctx, s); err != nil {
 				return err
 			}
-			c.rates = append(c.rates, r.rate())
 		}
 	}
 	for _, c := range clusters {
 		s.add(Figure{Name: fmt.Sprintf("tasks, %s, %v", c.name, distance), Value: c.rate(), Unit: "/s"})
+		s.add(Figure{Name: fmt.Sprintf("processor time of a task, %s, %v", c.name, distance), Unit: "ms", Less: true,
+			Value: milliseconds(c.used) / float64(c.turns)})
 	}
 	for i, c := range clusters[1:] {
 		name := fmt.Sprintf("%s to %s, %v", c.name, clusters[i].name, distance)
 		s.add(Figure{Name: name, Value: c.rate() / clusters[i].rate(), Unit: "x"})
 	}
 	return nil
+}
+
+// measure loads the cluster once.
+func (c *cluster) measure(ctx context.Context, s *session) error {
+	before, err := c.cpu()
+	if err != nil {
+		return err
+	}
+	r, err := loop{s.Clients, s.For, c.runTurn}.run(ctx)
+	if err != nil {
+		return err
+	}
+	after, err := c.cpu()
+	c.rates, c.turns, c.used = append(c.rates, r.rate()), c.turns+len(r.took), c.used+after-before
+	return err
+}
+
+// cpu returns the processor time that the servers have used, without PostgreSQL.
+func (c *cluster) cpu() (sum time.Duration, err error) {
+	for _, s := range c.servers {
+		used, failed := s.cpu()
+		sum, err = sum+used, errors.Join(err, failed)
+	}
+	return sum, err
 }
 
 // rate returns the median of the measured rates.
