@@ -26,7 +26,7 @@ const portableFormat = 1
 
 // ExportWorker returns a worker that the caller may see as a YAML file.
 func (a *API) ExportWorker(ctx context.Context, c people.Caller, id string) ([]byte, error) {
-	w, err := a.store.Worker(ctx, c, id)
+	w, err := a.store.Workers.Worker(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func newSecretView(x store.Secret) secretView {
 }
 
 func (a *API) listSecrets(w http.ResponseWriter, r *request) error {
-	list, err := a.store.Secrets(r.Context(), r.who.Caller, r.param("workerId"))
+	list, err := a.store.Workers.Secrets(r.Context(), r.who.Caller, r.param("workerId"))
 	return respondOK(w, map[string]any{"items": each(list, newSecretView)}, err)
 }
 
@@ -51,12 +51,12 @@ func (a *API) putSecret(w http.ResponseWriter, r *request) error {
 	if err := b.check(w, r); err != nil {
 		return err
 	}
-	x, err := a.store.SetSecret(r.Context(), r.who.Caller, n)
+	x, err := a.store.Workers.SetSecret(r.Context(), r.who.Caller, n)
 	return respondOK(w, newSecretView(x), err)
 }
 
 // deleteSecret answers with the secret as it was.
 func (a *API) deleteSecret(w http.ResponseWriter, r *request) error {
-	x, err := a.store.DeleteSecret(r.Context(), r.who.Caller, r.param("workerId"), r.param("name"))
+	x, err := a.store.Workers.DeleteSecret(r.Context(), r.who.Caller, r.param("workerId"), r.param("name"))
 	return respondOK(w, newSecretView(x), err)
 }

@@ -104,7 +104,7 @@ func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task) err
 
 // streamWorker streams all tasks of a worker as they run.
 func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
-	wrk, err := a.store.Worker(r.Context(), r.who.Caller, r.param("workerId"))
+	wrk, err := a.store.Workers.Worker(r.Context(), r.who.Caller, r.param("workerId"))
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
 	return a.serveEvents(w, r.Request, r.who, src, last, func(ctx context.Context) error {
 		who, err := again(ctx)
 		if err == nil {
-			_, err = a.store.Worker(ctx, who.Caller, workerID)
+			_, err = a.store.Workers.Worker(ctx, who.Caller, workerID)
 		}
 		return err
 	})

@@ -54,7 +54,7 @@ func (a *API) listVersions(w http.ResponseWriter, r *request) error {
 	if err := f.Err(); err != nil {
 		return err
 	}
-	list, next, err := a.store.WorkerVersions(r.Context(), r.who.Caller, r.param("workerId"),
+	list, next, err := a.store.Workers.WorkerVersions(r.Context(), r.who.Caller, r.param("workerId"),
 		r.query.Get("cursor"), limit)
 	return respondPage(w, list, next, newVersionView, err)
 }
@@ -76,7 +76,7 @@ func (a *API) version(r *request) (store.WorkerVersion, error) {
 	// A text that is not a number becomes 0, which the store refuses: no version has the number
 	// 0.
 	number, _ := strconv.ParseInt(r.param("version"), 10, 64)
-	return a.store.WorkerVersion(r.Context(), r.who.Caller, r.param("workerId"), number)
+	return a.store.Workers.WorkerVersion(r.Context(), r.who.Caller, r.param("workerId"), number)
 }
 
 // restoreVersion makes a new version of a worker with the content of an older one.

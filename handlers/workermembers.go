@@ -20,21 +20,21 @@ func memberView(m store.WorkerMember) member {
 }
 
 func (a *API) listMembers(w http.ResponseWriter, r *request) error {
-	members, err := a.store.WorkerMembers(r.Context(), r.who.Caller, r.param("workerId"))
+	members, err := a.store.Workers.WorkerMembers(r.Context(), r.who.Caller, r.param("workerId"))
 	return respondOK(w, map[string]any{"items": each(members, memberView)}, err)
 }
 
 func (a *API) getMember(w http.ResponseWriter, r *request) error {
-	m, err := a.store.WorkerMember(r.Context(), r.who.Caller, r.param("workerId"), r.param("userId"))
+	m, err := a.store.Workers.WorkerMember(r.Context(), r.who.Caller, r.param("workerId"), r.param("userId"))
 	return respondOK(w, memberView(m), err)
 }
 
 func (a *API) addMember(w http.ResponseWriter, r *request) error {
-	m, err := a.store.AddWorkerMember(r.Context(), r.who.Caller, r.param("workerId"), r.param("userId"))
+	m, err := a.store.Workers.AddWorkerMember(r.Context(), r.who.Caller, r.param("workerId"), r.param("userId"))
 	return respondOK(w, memberView(m), err)
 }
 
 func (a *API) removeMember(w http.ResponseWriter, r *request) error {
-	removed, err := a.store.RemoveWorkerMember(r.Context(), r.who.Caller, r.param("workerId"), r.param("userId"))
+	removed, err := a.store.Workers.RemoveWorkerMember(r.Context(), r.who.Caller, r.param("workerId"), r.param("userId"))
 	return respondOK(w, map[string]bool{"removed": removed}, err)
 }

@@ -57,7 +57,7 @@ func (a *API) getWorker(w http.ResponseWriter, r *request) error {
 // showWorker writes a worker, or returns the function that streams its task. It is a separate method
 // so that the records are not on the stack of an open stream.
 func (a *API) showWorker(w http.ResponseWriter, r *request) (stream func() error, err error) {
-	wrk, err := a.store.Worker(r.Context(), r.who.Caller, r.param("workerId"))
+	wrk, err := a.store.Workers.Worker(r.Context(), r.who.Caller, r.param("workerId"))
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (a *API) shownTask(r *request, wrk store.Worker, id string) (store.Task, er
 }
 
 func (a *API) getTemplate(w http.ResponseWriter, r *request) error {
-	wrk, err := a.store.Worker(r.Context(), r.who.Caller, r.param("workerId"))
+	wrk, err := a.store.Workers.Worker(r.Context(), r.who.Caller, r.param("workerId"))
 	return a.respondTemplate(w, wrk, false, err)
 }
 
@@ -122,7 +122,7 @@ func (a *API) updateWorker(w http.ResponseWriter, r *request) error {
 	if d.Revisions, err = expectedRevisions(r); err != nil {
 		return err
 	}
-	wrk, err := a.store.UpdateWorker(r.Context(), r.who.Caller, r.param("workerId"), d.WorkerPatch)
+	wrk, err := a.store.Workers.UpdateWorker(r.Context(), r.who.Caller, r.param("workerId"), d.WorkerPatch)
 	return a.respondTemplate(w, wrk, false, err)
 }
 
@@ -138,13 +138,13 @@ func (a *API) listWorkers(w http.ResponseWriter, r *request) error {
 	if q.Check(&f); f.Err() != nil {
 		return f.Err()
 	}
-	workers, next, err := a.store.Workers(r.Context(), r.who.Caller, q)
+	workers, next, err := a.store.Workers.List(r.Context(), r.who.Caller, q)
 	return respondPage(w, workers, next, a.template, err)
 }
 
 // getEmail writes a worker's address for mail.
 func (a *API) getEmail(w http.ResponseWriter, r *request) error {
-	wrk, err := a.store.Worker(r.Context(), r.who.Caller, r.param("workerId"))
+	wrk, err := a.store.Workers.Worker(r.Context(), r.who.Caller, r.param("workerId"))
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func (p *post) stop(idle bool, served chan error) {
 
 func (p *post) newWorker(c people.Caller, n store.NewWorker) store.Worker {
 	p.t.Helper()
-	w, _, err := p.store.CreateWorker(p.t.Context(), c, n, db.IdempotencyKey{})
+	w, _, err := p.store.Workers.CreateWorker(p.t.Context(), c, n, db.IdempotencyKey{})
 	is.New(p.t).NoErr(err)
 	return w
 }

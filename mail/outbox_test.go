@@ -24,7 +24,7 @@ func queueReplies(t testing.TB, st *store.Store, n int, answer string) (turns []
 	is := is.New(t)
 	ctx := t.Context()
 	owner, _ := storetest.Caller(t, st, "Rival", "rik@rival.test", people.RoleOwner)
-	w, _, err := st.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "Scribe"}, db.IdempotencyKey{})
+	w, _, err := st.Workers.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "Scribe"}, db.IdempotencyKey{})
 	is.NoErr(err)
 	is.NoErr(st.StartRunner(ctx, "run", time.Minute))
 	for i := range n {

@@ -62,7 +62,7 @@ func (s *Server) memberSees(ctx context.Context, w store.Worker, address string)
 	if err != nil || !member {
 		return false, err
 	}
-	_, err = s.cfg.Store.Worker(ctx, c, w.ID)
+	_, err = s.cfg.Store.Workers.Worker(ctx, c, w.ID)
 	if db.IsKind(err, db.Forbidden) {
 		return false, nil
 	}

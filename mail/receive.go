@@ -52,7 +52,7 @@ func (s *Server) recipients(ctx context.Context, who people.Identity, to []strin
 		r, err := s.recipient(ctx, address)
 		if err == nil {
 			// A key must not start a worker that its user may not see.
-			_, err = s.cfg.Store.Worker(ctx, who.Caller, r.worker.ID)
+			_, err = s.cfg.Store.Workers.Worker(ctx, who.Caller, r.worker.ID)
 		}
 		if err != nil && named {
 			return nil, err

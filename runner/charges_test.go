@@ -235,7 +235,7 @@ func TestAbandonedProviderTest(t *testing.T) {
 			spent, _, err := f.store.People.MonthSpending(f.ctx(), f.owner)
 			is.NoErr(err)
 			is.Equal(spent > 0, tt.costs)
-			list, err := f.store.Providers(f.ctx(), f.owner)
+			list, err := f.store.Workers.Providers(f.ctx(), f.owner)
 			is.NoErr(err)
 			is.Equal(list[0].Test, nil) // the page shows no failure of the provider
 		})

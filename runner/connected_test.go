@@ -128,7 +128,7 @@ func TestProviderFailures(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(got.Code, tt.code)
 		is.True(strings.Contains(got.Error, tt.says)) // the provider's own message
-		list, err := f.store.Providers(f.ctx(), f.owner)
+		list, err := f.store.Workers.Providers(f.ctx(), f.owner)
 		is.NoErr(err)
 		for _, one := range list {
 			if one.Name == name && one.Test.Error != got.Error {
@@ -226,9 +226,9 @@ func TestOrganizationsApart(t *testing.T) {
 	_, err := f.AddProvider(f.ctx(), other.Caller, store.NewProvider{Name: "box", Kind: store.KindCompatible, BaseURL: good.URL + "/v1", Key: connectedKey})
 	is.NoErr(err)
 	for _, c := range []people.Caller{f.owner, other.Caller} {
-		is.NoErr(f.store.SetDefaultModels(f.ctx(), c, "", "box:m"))
+		is.NoErr(f.store.Workers.SetDefaultModels(f.ctx(), c, "", "box:m"))
 	}
-	w, _, err := f.store.CreateWorker(f.ctx(), other.Caller, store.NewWorker{Title: "Theirs"}, db.IdempotencyKey{})
+	w, _, err := f.store.Workers.CreateWorker(f.ctx(), other.Caller, store.NewWorker{Title: "Theirs"}, db.IdempotencyKey{})
 	is.NoErr(err)
 	turn := f.wait(f.accept("who?"))
 	is.Equal(turn.Failure.Code, "401") // bad refuses the key of the first organization
@@ -249,7 +249,7 @@ func TestProviderChangesWhileATurnRuns(t *testing.T) {
 	f := newFixture(t, withCatalogue(nil))
 	old, fresh := newStepper(t, "old-key-0123456789-abcd"), newStepper(t, "new-key-0123456789-abcd")
 	f.connect("box", old.URL+"/v1", old.key)
-	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "", "box:m,offline"))
+	is.NoErr(f.store.Workers.SetDefaultModels(f.ctx(), f.owner, "", "box:m,offline"))
 	turn := f.accept("work")
 	<-old.asked
 	key, address := fresh.key, fresh.URL+"/v1"
@@ -257,8 +257,8 @@ func TestProviderChangesWhileATurnRuns(t *testing.T) {
 	is.NoErr(err)
 	old.next <- struct{}{} // the first call ends with a tool call, at the old address
 	<-fresh.asked          // and the second call uses the new address
-	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "box:m,offline", ""))
-	_, err = f.store.RemoveProvider(f.ctx(), f.owner, "box")
+	is.NoErr(f.store.Workers.SetDefaultModels(f.ctx(), f.owner, "box:m,offline", ""))
+	_, err = f.store.Workers.RemoveProvider(f.ctx(), f.owner, "box")
 	is.NoErr(err)
 	fresh.next <- struct{}{}
 	turn = f.wait(turn)
@@ -303,7 +303,7 @@ func TestProviderAfterRestart(t *testing.T) {
 	f := newFixture(t, withCatalogue(nil))
 	p := newConnectable(t, "box", connectedKey)
 	f.connect("box", p.URL+"/v1", connectedKey)
-	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "", "box:m"))
+	is.NoErr(f.store.Workers.SetDefaultModels(f.ctx(), f.owner, "", "box:m"))
 	f.stop()
 	is.NoErr(f.store.Close())
 	again := f.after(death{dir: f.store.Dir()}, withCatalogue(nil))
@@ -319,8 +319,8 @@ func TestProviderPrices(t *testing.T) {
 	f := newFixture(t, withCatalogue(nil), withPrices(t, `{"box:m":{"input":1,"output":0}}`))
 	p := newConnectable(t, "box", connectedKey)
 	f.connect("box", p.URL+"/v1", connectedKey)
-	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "", "box:m"))
+	is.NoErr(f.store.Workers.SetDefaultModels(f.ctx(), f.owner, "", "box:m"))
 	is.Equal(f.wait(f.accept("who?")).Usage.ModelCost, int64(20_000)) // 20 tokens at 1 US$ per million
-	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "box:m", "box:unknown"))
+	is.NoErr(f.store.Workers.SetDefaultModels(f.ctx(), f.owner, "box:m", "box:unknown"))
 	is.Equal(f.wait(f.accept("who?")).Usage.ModelCost, int64(0)) // as for every unlisted model
 }

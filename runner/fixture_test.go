@@ -119,7 +119,7 @@ func (f *fixture) ctx() context.Context { return f.t.Context() }
 
 func (f *fixture) newWorker(n store.NewWorker) store.Worker {
 	f.t.Helper()
-	w, _, err := f.store.CreateWorker(f.ctx(), f.owner, n, db.IdempotencyKey{})
+	w, _, err := f.store.Workers.CreateWorker(f.ctx(), f.owner, n, db.IdempotencyKey{})
 	is.New(f.t).NoErr(err)
 	return w
 }

@@ -28,7 +28,7 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 	}
 	// Secrets come before remoteTools, because MCP servers may need them.
 	if e.claim.HasSecrets {
-		if s.Secrets, err = r.cfg.Store.TurnSecrets(ctx, e.claim); err != nil {
+		if s.Secrets, err = r.cfg.Store.Workers.TurnSecrets(ctx, e.claim.OrganizationID, e.claim.WorkerID); err != nil {
 			return fmt.Errorf("read secrets: %w", err)
 		}
 	}
@@ -154,7 +154,7 @@ func (r *Runner) workersFor(ctx context.Context, e *execution, lean bool) (strin
 		return "", err
 	}
 	// Two more: the turn's own worker, and one that shows that there are others.
-	list, _, err := r.cfg.Store.Workers(ctx, caller, store.WorkerQuery{Origin: store.CreatedOrigin,
+	list, _, err := r.cfg.Store.Workers.List(ctx, caller, store.WorkerQuery{Origin: store.CreatedOrigin,
 		Limit: prompt.MaxWorkers + 2})
 	if err != nil {
 		return "", err

@@ -73,7 +73,7 @@ func (r *Runner) run(ctx context.Context, e *execution) (err error) {
 	}()
 	// The chain comes first: readConversation adapts the prompt to its models.
 	var noModel error
-	e.modelChanges = r.cfg.Store.ModelChanges() // before the chain, so that no change is missed
+	e.modelChanges = r.cfg.Store.Workers.ModelChanges() // before the chain, so that no change is missed
 	e.chain, noModel = r.chainOf(ctx, e.claim.OrganizationID, e.claim.Settings.Model)
 	if err := cmp.Or(r.load(ctx, e), noModel); err != nil {
 		return err // load a turn without a model too, so that its end keeps its earlier output

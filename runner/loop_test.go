@@ -240,7 +240,7 @@ func TestInstructionsSnapshot(t *testing.T) {
 	queued := f.accept("two", running.TaskID)
 	until(t, entered, "the first turn runs")
 	changed := "New."
-	_, err := f.store.UpdateWorker(f.ctx(), f.owner, f.worker.ID, store.WorkerPatch{Instructions: &changed})
+	_, err := f.store.Workers.UpdateWorker(f.ctx(), f.owner, f.worker.ID, store.WorkerPatch{Instructions: &changed})
 	is.NoErr(err)
 	later := f.accept("three", running.TaskID)
 	close(gate)

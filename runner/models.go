@@ -133,7 +133,7 @@ func (r *Runner) replays() bool {
 // them. So a new key applies from the next model call on. The chain keeps its order and length,
 // because the prompt refers to its indexes.
 func (r *Runner) refreshModels(ctx context.Context, e *execution) {
-	changes := r.cfg.Store.ModelChanges() // read before the rows, so that later changes are noticed
+	changes := r.cfg.Store.Workers.ModelChanges() // read before the rows, so that later changes are noticed
 	if changes == e.modelChanges {
 		return
 	}

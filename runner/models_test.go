@@ -91,7 +91,7 @@ func TestModelUnavailable(t *testing.T) {
 			is.True(strings.Contains(fmt.Sprint(u.errors), "gone is not available"))
 			// The worker can run again with another model.
 			none := ""
-			_, err := f.store.UpdateWorker(t.Context(), f.owner, w.ID, store.WorkerPatch{Model: &none})
+			_, err := f.store.Workers.UpdateWorker(t.Context(), f.owner, w.ID, store.WorkerPatch{Model: &none})
 			is.NoErr(err)
 			turn = f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: w.ID, TaskID: turn.TaskID, Input: "and now?", Budget: store.BudgetStandard})
 			is.Equal(f.wait(turn).OutputText, "I am own")

@@ -70,7 +70,7 @@ func (r *Runner) CreateWorker(ctx context.Context, c people.Caller, d Draft, key
 		return w, false, err
 	}
 	defer leave()
-	return r.cfg.Store.CreateWorker(context.WithoutCancel(ctx), c, n, key)
+	return r.cfg.Store.Workers.CreateWorker(context.WithoutCancel(ctx), c, n, key)
 }
 
 // RestoreVersion creates a new version of a worker with the content of version v. It returns an
@@ -83,7 +83,7 @@ func (r *Runner) RestoreVersion(ctx context.Context, c people.Caller, id string,
 			return w, false, db.Fields{{Path: "model", Message: err.Error()}}.Err()
 		}
 	}
-	return r.cfg.Store.RestoreVersion(ctx, c, id, v.Number, revisions, key)
+	return r.cfg.Store.Workers.RestoreVersion(ctx, c, id, v.Number, revisions, key)
 }
 
 // describeDraft asks the model to write the missing fields of the draft, unless the request has

@@ -58,16 +58,16 @@ func TestNodesShareWork(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	nodes := newNodes(t, 3)
-	var workers []store.Worker
+	var made []store.Worker
 	for range 9 {
-		workers = append(workers, nodes[0].newWorker(store.NewWorker{Title: "One"}))
+		made = append(made, nodes[0].newWorker(store.NewWorker{Title: "One"}))
 	}
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	var failed []string
 	for i := range 90 {
 		group.Go(func() {
-			f, w := nodes[i%3], workers[i%len(workers)]
+			f, w := nodes[i%3], made[i%len(made)]
 			a, err := f.store.CreateTurn(t.Context(), store.NewTurn{Caller: f.owner, WorkerID: w.ID,
 				Input: script(fmt.Sprintf(`tool write_file {"path":"n%d","content":"x"}`, i), "say done"), Budget: store.BudgetStandard})
 			if err == nil {
@@ -93,7 +93,7 @@ func TestNodesShareWork(t *testing.T) {
 	for _, n := range list {
 		placed += n.Workers
 	}
-	is.Equal(placed, int64(len(workers)))
+	is.Equal(placed, int64(len(made)))
 }
 
 // TestCancelOnAnotherNode cancels a turn that another node executes.

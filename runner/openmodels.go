@@ -15,7 +15,7 @@ var errNoModels = errors.New("must be null: this server has its own model only")
 // modelsOf returns the models that an organization has configured. It reads the store only after a
 // change.
 func (r *Runner) modelsOf(ctx context.Context, organizationID string) (store.OrganizationModels, error) {
-	changes := r.cfg.Store.ModelChanges()
+	changes := r.cfg.Store.Workers.ModelChanges()
 	k := &r.connected
 	k.mu.Lock()
 	known, ok := k.organizations[organizationID]
@@ -23,7 +23,7 @@ func (r *Runner) modelsOf(ctx context.Context, organizationID string) (store.Org
 	if ok && known.changes == changes {
 		return known.OrganizationModels, nil
 	}
-	m, err := r.cfg.Store.OrganizationModels(ctx, organizationID)
+	m, err := r.cfg.Store.Workers.OrganizationModels(ctx, organizationID)
 	if err != nil {
 		return m, fmt.Errorf("read the models of the organization: %w", err)
 	}

@@ -80,7 +80,7 @@ func TestProviderProbes(t *testing.T) {
 			is.Equal(got.Pictures.Has, tt.pictures.Has)
 			is.True(strings.Contains(got.Pictures.Why, tt.pictures.Why))
 			ordertest.AtLeast(is, got.InputTokens, 20) // each call is charged
-			list, err := f.store.Providers(f.ctx(), f.owner)
+			list, err := f.store.Workers.Providers(f.ctx(), f.owner)
 			is.NoErr(err)
 			is.Equal(list[0].Test.Tools, got.Tools) // the page shows it
 		})

@@ -38,7 +38,7 @@ func (r *Runner) AddProvider(ctx context.Context, c people.Caller, n store.NewPr
 	if err := f.Err(); err != nil {
 		return store.Provider{}, err
 	}
-	return r.cfg.Store.AddProvider(ctx, c, n)
+	return r.cfg.Store.Workers.AddProvider(ctx, c, n)
 }
 
 // UpdateProvider changes a provider of the caller's organization. It returns the same errors as
@@ -64,7 +64,7 @@ func (r *Runner) UpdateProvider(ctx context.Context, c people.Caller, name strin
 			return store.Provider{}, err
 		}
 	}
-	return r.cfg.Store.UpdateProvider(ctx, c, name, patch)
+	return r.cfg.Store.Workers.UpdateProvider(ctx, c, name, patch)
 }
 
 // checkReach adds an error to f if the organization may not reach the provider's address. It also
@@ -142,7 +142,7 @@ func (r *Runner) TestProvider(ctx context.Context, c people.Caller, name, modelN
 	if t.OK() {
 		chain = p.Name + ":" + t.Model
 	}
-	return t, r.cfg.Store.RecordProviderTest(ctx, c, p.Provider, t, list, chain)
+	return t, r.cfg.Store.Workers.RecordProviderTest(ctx, c, p.Provider, t, list, chain)
 }
 
 // examine makes the calls of a test. list is nil if the provider did not list its models.

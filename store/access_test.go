@@ -57,7 +57,7 @@ func TestAccess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			w := f.newWorker(creator, store.NewWorker{Visibility: tt.visibility})
-			_, err := f.AddWorkerMember(t.Context(), creator.Caller, w.ID, callers["invited"].UserID)
+			_, err := f.Workers.AddWorkerMember(t.Context(), creator.Caller, w.ID, callers["invited"].UserID)
 			is.NoErr(err)
 			turn := f.accept(store.NewTurn{Caller: creator.Caller, WorkerID: w.ID, TaskID: tt.taskID, Input: "Go", Budget: store.BudgetLow,
 				Attachments: []store.File{{Path: "a.txt", SHA256: sha("a")}}})
@@ -76,7 +76,7 @@ func TestAccess(t *testing.T) {
 						t.Errorf("%s: %s: %v, want kind %d", who, what, err, kind)
 					}
 				}
-				_, err := f.Worker(t.Context(), c, w.ID)
+				_, err := f.Workers.Worker(t.Context(), c, w.ID)
 				check("read the worker", tt.worker, err)
 				_, err = f.TargetFolder(t.Context(), &store.NewTurn{Caller: c, WorkerID: w.ID})
 				check("aim at the worker", tt.worker, err)
@@ -94,18 +94,18 @@ func TestAccess(t *testing.T) {
 				check("read a file", fileWant, err)
 				_, _, err = f.Tasks(t.Context(), c, store.TaskQuery{WorkerID: w.ID, Limit: 1})
 				check("list the worker's tasks", fileWant, err)
-				_, err = f.UpdateWorker(t.Context(), c, w.ID, store.WorkerPatch{})
+				_, err = f.Workers.UpdateWorker(t.Context(), c, w.ID, store.WorkerPatch{})
 				check("change the worker", tt.own, err)
-				_, err = f.WorkerMembers(t.Context(), c, w.ID)
+				_, err = f.Workers.WorkerMembers(t.Context(), c, w.ID)
 				check("list members", tt.own, err)
-				_, err = f.WorkerMember(t.Context(), c, w.ID, callers["invited"].UserID)
+				_, err = f.Workers.WorkerMember(t.Context(), c, w.ID, callers["invited"].UserID)
 				check("read a member", tt.own, err)
-				_, err = f.AddWorkerMember(t.Context(), c, w.ID, callers["invited"].UserID)
+				_, err = f.Workers.AddWorkerMember(t.Context(), c, w.ID, callers["invited"].UserID)
 				check("invite", tt.own, err)
-				_, err = f.RemoveWorkerMember(t.Context(), c, w.ID, "usr_none")
+				_, err = f.Workers.RemoveWorkerMember(t.Context(), c, w.ID, "usr_none")
 				check("uninvite", tt.own, err)
 			}
-			_, err = f.UpdateWorker(t.Context(), people.Caller{}, w.ID, store.WorkerPatch{})
+			_, err = f.Workers.UpdateWorker(t.Context(), people.Caller{}, w.ID, store.WorkerPatch{})
 			is.True(db.IsKind(err, forbidden)) // without any caller
 		})
 	}
@@ -134,7 +134,7 @@ func TestListsShowWhatMayBeSeen(t *testing.T) {
 	member := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	stranger := f.caller("Globex", "sam@globex.test", people.RoleOwner)
 	secret := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
-	is.NoErr(errOf(f.AddWorkerMember(t.Context(), f.owner.Caller, secret.ID, invited.UserID)))
+	is.NoErr(errOf(f.Workers.AddWorkerMember(t.Context(), f.owner.Caller, secret.ID, invited.UserID)))
 	f.accept(f.turn())
 	hidden := f.turn()
 	hidden.WorkerID = secret.ID
@@ -143,7 +143,7 @@ func TestListsShowWhatMayBeSeen(t *testing.T) {
 		who  people.Identity
 		want int
 	}{{f.owner, 2}, {invited, 2}, {member, 1}, {stranger, 0}} {
-		workers, next, err := f.Workers(t.Context(), tt.who.Caller, store.WorkerQuery{Limit: 10})
+		workers, next, err := f.Workers.List(t.Context(), tt.who.Caller, store.WorkerQuery{Limit: 10})
 		is.NoErr(err)
 		is.Equal(len(workers), tt.want) // workers
 		is.Equal(next, "")
@@ -152,10 +152,10 @@ func TestListsShowWhatMayBeSeen(t *testing.T) {
 		is.Equal(len(tasks), tt.want) // tasks
 		is.Equal(next, "")
 	}
-	removed, err := f.RemoveWorkerMember(t.Context(), f.owner.Caller, secret.ID, invited.UserID)
+	removed, err := f.Workers.RemoveWorkerMember(t.Context(), f.owner.Caller, secret.ID, invited.UserID)
 	is.NoErr(err)
 	is.True(removed)
-	workers, _, err := f.Workers(t.Context(), invited.Caller, store.WorkerQuery{Limit: 10})
+	workers, _, err := f.Workers.List(t.Context(), invited.Caller, store.WorkerQuery{Limit: 10})
 	is.NoErr(err)
 	is.Equal(len(workers), 1) // immediately
 }
@@ -165,18 +165,18 @@ func TestMembersAreOfTheOrganization(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	stranger := f.caller("Globex", "sam@globex.test", people.RoleOwner)
-	_, err := f.AddWorkerMember(t.Context(), f.owner.Caller, f.worker.ID, stranger.UserID)
+	_, err := f.Workers.AddWorkerMember(t.Context(), f.owner.Caller, f.worker.ID, stranger.UserID)
 	is.True(db.IsKind(err, db.NotFound))
-	_, err = f.WorkerMember(t.Context(), f.owner.Caller, f.worker.ID, stranger.UserID)
+	_, err = f.Workers.WorkerMember(t.Context(), f.owner.Caller, f.worker.ID, stranger.UserID)
 	is.True(db.IsKind(err, db.NotFound))
 	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
-	first, err := f.AddWorkerMember(t.Context(), f.owner.Caller, f.worker.ID, mo.UserID)
+	first, err := f.Workers.AddWorkerMember(t.Context(), f.owner.Caller, f.worker.ID, mo.UserID)
 	is.NoErr(err)
 	f.clock.advance(1e9)
-	again, err := f.AddWorkerMember(t.Context(), f.owner.Caller, f.worker.ID, mo.UserID)
+	again, err := f.Workers.AddWorkerMember(t.Context(), f.owner.Caller, f.worker.ID, mo.UserID)
 	is.NoErr(err)
 	is.Equal(again, first) // a second invitation changes nothing
-	list, err := f.WorkerMembers(t.Context(), f.owner.Caller, f.worker.ID)
+	list, err := f.Workers.WorkerMembers(t.Context(), f.owner.Caller, f.worker.ID)
 	is.NoErr(err)
 	is.Equal(list, []store.WorkerMember{first})
 }

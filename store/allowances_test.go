@@ -90,7 +90,7 @@ func TestAllowanceAppliesToOneMember(t *testing.T) {
 		{"another version", f.owner.Caller, true, true},
 	} {
 		if tt.changed {
-			_, err := f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: new("Do more.")})
+			_, err := f.Workers.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: new("Do more.")})
 			is.NoErr(err)
 		}
 		n := f.turn()

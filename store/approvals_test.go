@@ -306,7 +306,7 @@ func TestWhoDecides(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			w := f.newWorker(creator, store.NewWorker{Visibility: store.Private})
-			_, err := f.AddWorkerMember(t.Context(), creator.Caller, w.ID, invited.UserID)
+			_, err := f.Workers.AddWorkerMember(t.Context(), creator.Caller, w.ID, invited.UserID)
 			is.NoErr(err)
 			n := f.turn()
 			// The author of a turn need not have the right to decide.

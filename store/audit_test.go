@@ -88,7 +88,7 @@ func TestAuditOfTools(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	change := func(p store.WorkerPatch) {
-		is.NoErr(errOf(f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, p)))
+		is.NoErr(errOf(f.Workers.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, p)))
 	}
 	change(store.WorkerPatch{Tools: &store.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"a.test", "*.b.test"}}}})
 	change(store.WorkerPatch{Tools: &store.ToolRules{{Tool: "web_fetch", Hosts: []string{"a.test", "*.b.test"}}, {Tool: "read_file"}}}) // the same rules

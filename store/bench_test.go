@@ -48,7 +48,7 @@ func benchmarkTurn(b *testing.B, organizations int, database string) {
 	var cycles []turnCycle
 	for i := range organizations {
 		who, _ := storetest.Caller(b, s, fmt.Sprint("Acme ", i), fmt.Sprintf("ann@acme%d.test", i), people.RoleOwner)
-		w, _, err := s.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)},
+		w, _, err := s.Workers.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)},
 			db.IdempotencyKey{})
 		if err != nil {
 			b.Fatal(err)
@@ -140,7 +140,7 @@ func benchmarkNodes(b *testing.B, nodes int) float64 {
 		for i := range clients {
 			who, _ := storetest.Caller(b, s, fmt.Sprint("Acme ", n, i), fmt.Sprintf("ann@acme%d-%d.test", n, i),
 				people.RoleOwner)
-			w, _, err := s.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)},
+			w, _, err := s.Workers.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)},
 				db.IdempotencyKey{})
 			if err != nil {
 				b.Fatal(err)

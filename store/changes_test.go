@@ -37,7 +37,7 @@ func TestChangesAreAnnounced(t *testing.T) {
 	}
 	w := f.newWorker(f.owner, store.NewWorker{Title: "Reader"})
 	tells(db.ChangedWorkers)
-	is.NoErr(f.PinWorker(ctx, c, w.ID))
+	is.NoErr(f.Workers.PinWorker(ctx, c, w.ID))
 	tells(db.ChangedWorkers)
 	turn := f.accept(f.turn())
 	tells(db.ChangedTasks)

@@ -100,7 +100,7 @@ func TestClaimAtAcceptanceEqualsQueuedClaim(t *testing.T) {
 		}},
 		{"attachment", func(n *store.NewTurn) { n.Attachments = []store.File{{Path: "a.txt", SHA256: sha("a")}} }},
 		{"secret", func(*store.NewTurn) {
-			is.NoErr(errOf(f.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "K", Value: "12345678"})))
+			is.NoErr(errOf(f.Workers.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "K", Value: "12345678"})))
 		}},
 	} {
 		n := f.turn()

@@ -48,7 +48,7 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 	for _, text := range []string{"", "Scribe"} {
 		for _, origin := range []store.WorkerOrigin{"", store.CreatedOrigin} {
 			lists["workers "+text+" "+string(origin)] = func(cursor string) (string, error) {
-				_, next, err := f.Workers(ctx, c, store.WorkerQuery{Text: text, Origin: origin, Cursor: cursor, Limit: 1})
+				_, next, err := f.Workers.List(ctx, c, store.WorkerQuery{Text: text, Origin: origin, Cursor: cursor, Limit: 1})
 				return next, err
 			}
 		}

@@ -154,7 +154,7 @@ func wreckedOutcome(t *testing.T, dir string, truth []string, what string) strin
 	}
 	checked := s.CheckDatabase(t.Context())
 	told := s.Damage() != nil
-	_, _, err = s.CreateWorker(t.Context(), people.Caller{}, store.NewWorker{Title: "x"}, db.IdempotencyKey{})
+	_, _, err = s.Workers.CreateWorker(t.Context(), people.Caller{}, store.NewWorker{Title: "x"}, db.IdempotencyKey{})
 	if told && !db.IsKind(err, db.Damaged) {
 		t.Errorf("%s: a write to a damaged database: %v", what, err)
 	}

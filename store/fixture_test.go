@@ -64,7 +64,7 @@ func (f *fixture) caller(organization, email string, role people.Role) people.Id
 
 func (f *fixture) newWorker(who people.Identity, n store.NewWorker) store.Worker {
 	f.t.Helper()
-	w, _, err := f.CreateWorker(f.ctx(), who.Caller, n, db.IdempotencyKey{})
+	w, _, err := f.Workers.CreateWorker(f.ctx(), who.Caller, n, db.IdempotencyKey{})
 	is.New(f.t).NoErr(err)
 	return w
 }

@@ -103,7 +103,7 @@ func TestTurnsHaveFolders(t *testing.T) {
 
 	// A task keeps its first folder.
 	for _, kind := range []store.WorkspaceKind{store.SharedWorkspace, store.TaskWorkspace} {
-		is.NoErr(errOf(f.UpdateWorker(t.Context(), f.owner.Caller, apart.ID, store.WorkerPatch{Workspace: &kind})))
+		is.NoErr(errOf(f.Workers.UpdateWorker(t.Context(), f.owner.Caller, apart.ID, store.WorkerPatch{Workspace: &kind})))
 		is.True(accept(f.owner.Caller, apart, single.TaskID).OwnFolder)
 		is.Equal(accept(f.owner.Caller, apart, "").OwnFolder, kind == store.TaskWorkspace)
 	}

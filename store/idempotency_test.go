@@ -149,10 +149,10 @@ func TestOnceForWorkers(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	once := db.IdempotencyKey{KeyID: f.owner.KeyID, Key: "w", Hash: hash("body")}
-	first, replayed, err := f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, once)
+	first, replayed, err := f.Workers.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, once)
 	is.NoErr(err)
 	is.True(!replayed)
-	again, replayed, err := f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, once)
+	again, replayed, err := f.Workers.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, once)
 	is.NoErr(err)
 	is.True(replayed)
 	is.Equal(again, first)

@@ -15,7 +15,7 @@ func (s *Store) ImportWorker(ctx context.Context, c people.Caller, n NewWorker, 
 	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Worker, error) {
 		return visibleWorker(ctx, tx, c, id)
 	}, func(tx db.Tx) (Worker, string, error) {
-		w, err := s.insertWorker(tx, c, n)
+		w, err := s.Workers.insertWorker(tx, c, n)
 		if err != nil {
 			return w, "", err
 		}

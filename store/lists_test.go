@@ -143,14 +143,14 @@ func TestPagesAreStableUnderInserts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	var tasks, workers []string
+	var tasks, made []string
 	for range 9 { // all in one millisecond
 		tasks = append(tasks, f.accept(f.turn()).TaskID)
-		workers = append(workers, f.newWorker(f.owner, store.NewWorker{}).ID)
+		made = append(made, f.newWorker(f.owner, store.NewWorker{}).ID)
 	}
 	slices.Reverse(tasks)
-	slices.Reverse(workers)
-	workers = append(workers, f.worker.ID)
+	slices.Reverse(made)
+	made = append(made, f.worker.ID)
 	got := walk(t, func(k store.Task) string { return k.ID }, func(cursor string) ([]store.Task, string, error) {
 		items, next, err := f.Tasks(t.Context(), f.owner.Caller, store.TaskQuery{Limit: 2, Cursor: cursor})
 		f.accept(f.turn()) // newer than the page, so not on later pages
@@ -158,11 +158,11 @@ func TestPagesAreStableUnderInserts(t *testing.T) {
 	})
 	is.Equal(got, tasks)
 	got = walk(t, func(w store.Worker) string { return w.ID }, func(cursor string) ([]store.Worker, string, error) {
-		items, next, err := f.Workers(t.Context(), f.owner.Caller, store.WorkerQuery{Limit: 5, Cursor: cursor})
+		items, next, err := f.Workers.List(t.Context(), f.owner.Caller, store.WorkerQuery{Limit: 5, Cursor: cursor})
 		f.newWorker(f.owner, store.NewWorker{})
 		return items, next, err
 	})
-	is.Equal(got, workers)
+	is.Equal(got, made)
 }
 
 func TestWorkersBySearch(t *testing.T) {
@@ -176,7 +176,7 @@ func TestWorkersBySearch(t *testing.T) {
 	is.NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, gone.ID))
 	slices.Reverse(want)
 	got := walk(t, func(w store.Worker) string { return w.ID }, func(cursor string) ([]store.Worker, string, error) {
-		return f.Workers(t.Context(), f.owner.Caller, store.WorkerQuery{Text: "sales_report", Limit: 1, Cursor: cursor})
+		return f.Workers.List(t.Context(), f.owner.Caller, store.WorkerQuery{Text: "sales_report", Limit: 1, Cursor: cursor})
 	})
 	is.Equal(got, want)
 }
@@ -196,16 +196,16 @@ func TestWorkersOfAnOrigin(t *testing.T) {
 	slices.Reverse(task)
 	for origin, want := range map[store.WorkerOrigin][]string{store.CreatedOrigin: created, store.TaskOrigin: task} {
 		q := store.WorkerQuery{Origin: origin, Limit: 5, Scan: 5}
-		first, _, err := f.Workers(t.Context(), f.owner.Caller, q)
+		first, _, err := f.Workers.List(t.Context(), f.owner.Caller, q)
 		is.NoErr(err)
 		is.Equal(len(first), min(len(want), 5)) // the page has read workers of the other origin
 		got := walk(t, func(w store.Worker) string { return w.ID }, func(cursor string) ([]store.Worker, string, error) {
 			q.Cursor = cursor
-			return f.Workers(t.Context(), f.owner.Caller, q)
+			return f.Workers.List(t.Context(), f.owner.Caller, q)
 		})
 		is.Equal(got, want)
 	}
-	_, _, err := f.Workers(t.Context(), f.owner.Caller, store.WorkerQuery{Origin: "hand"})
+	_, _, err := f.Workers.List(t.Context(), f.owner.Caller, store.WorkerQuery{Origin: "hand"})
 	is.True(db.IsKind(err, db.Invalid))
 	_, err = f.WorkerNamed(t.Context(), f.owner.Caller, "Once only")
 	is.True(db.IsNotFound(err)) // a worker of a task has no name for others
@@ -225,7 +225,7 @@ func TestListsRefuseNonsense(t *testing.T) {
 			is := is.New(t)
 			_, _, err := f.Tasks(t.Context(), f.owner.Caller, store.TaskQuery{Limit: 1, Cursor: cursor})
 			is.True(db.IsKind(err, db.Invalid))
-			_, _, err = f.Workers(t.Context(), f.owner.Caller, store.WorkerQuery{Limit: 1, Cursor: cursor})
+			_, _, err = f.Workers.List(t.Context(), f.owner.Caller, store.WorkerQuery{Limit: 1, Cursor: cursor})
 			is.True(db.IsKind(err, db.Invalid))
 		})
 	}
@@ -233,7 +233,7 @@ func TestListsRefuseNonsense(t *testing.T) {
 	for _, q := range []store.TaskQuery{{Status: "done"}, {TriggeredBy: "god"}, {Text: strings.Repeat("é", 201)}} {
 		is.True(db.IsKind(errOf(f.Tasks(t.Context(), f.owner.Caller, q)), db.Invalid))
 	}
-	_, _, err := f.Workers(t.Context(), f.owner.Caller, store.WorkerQuery{Text: strings.Repeat("é", 201)})
+	_, _, err := f.Workers.List(t.Context(), f.owner.Caller, store.WorkerQuery{Text: strings.Repeat("é", 201)})
 	is.True(db.IsKind(err, db.Invalid))
 	q := store.TaskQuery{Limit: -1}
 	for _, q.Cursor = range []string{q.CursorAt(math.MinInt64, -1), q.CursorAt(math.MaxInt64, math.MaxInt64)} {
@@ -294,7 +294,7 @@ func FuzzCursor(f *testing.F) {
 	x := newFixture(f)
 	f.Fuzz(func(t *testing.T, cursor string) {
 		_, _, err1 := x.Tasks(t.Context(), x.owner.Caller, store.TaskQuery{Limit: 1, Cursor: cursor})
-		_, _, err2 := x.Workers(t.Context(), x.owner.Caller, store.WorkerQuery{Limit: 1, Cursor: cursor})
+		_, _, err2 := x.Workers.List(t.Context(), x.owner.Caller, store.WorkerQuery{Limit: 1, Cursor: cursor})
 		for _, err := range []error{err1, err2} {
 			if err != nil && !db.IsKind(err, db.Invalid) {
 				t.Errorf("%q: %v", cursor, err)

@@ -89,7 +89,7 @@ func TestRemoval(t *testing.T) {
 	is.NoErr(f.People.SwitchOrganization(f.ctx(), there.Caller, id, there.OrganizationID))
 	own := f.newWorker(mo, store.NewWorker{Visibility: store.Private})
 	private := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
-	is.NoErr(errOf(f.AddWorkerMember(f.ctx(), f.owner.Caller, private.ID, mo.UserID)))
+	is.NoErr(errOf(f.Workers.AddWorkerMember(f.ctx(), f.owner.Caller, private.ID, mo.UserID)))
 	sch, _, err := f.CreateSchedule(f.ctx(), mo.Caller, store.NewSchedule{WorkerID: own.ID, Input: "x",
 		Budget: store.BudgetLow, When: everySeconds(60)}, db.IdempotencyKey{})
 	is.NoErr(err)
@@ -105,7 +105,7 @@ func TestRemoval(t *testing.T) {
 	_, member, err := f.MailCaller(f.ctx(), f.owner.OrganizationID, "mo@acme.test")
 	is.NoErr(err)
 	is.True(!member)
-	w, err := f.Worker(f.ctx(), f.owner.Caller, own.ID)
+	w, err := f.Workers.Worker(f.ctx(), f.owner.Caller, own.ID)
 	is.NoErr(err)
 	is.Equal(w.UserID, f.owner.UserID) // another member can now change the worker
 	got, err := f.Schedule(f.ctx(), f.owner.Caller, own.ID, sch.ID)
@@ -122,7 +122,7 @@ func TestRemoval(t *testing.T) {
 	// A member who is added again gets none of the old rights.
 	back := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	is.True(db.IsKind(errOf(f.People.Authenticate(f.ctx(), key)), db.Unauthorized))
-	is.True(db.IsKind(errOf(f.Worker(f.ctx(), back.Caller, private.ID)), db.Forbidden))
+	is.True(db.IsKind(errOf(f.Workers.Worker(f.ctx(), back.Caller, private.ID)), db.Forbidden))
 }
 
 // TestMembers reads the members of one organization in pages.

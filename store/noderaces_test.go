@@ -55,9 +55,9 @@ func TestNodesRaceForWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	nodes := newNodes(t, 3, store.Options{})
-	var workers []string
+	var ids []string
 	for range 5 {
-		workers = append(workers, nodes[0].newWorker(nodes[0].owner, store.NewWorker{Title: "One"}).ID)
+		ids = append(ids, nodes[0].newWorker(nodes[0].owner, store.NewWorker{Title: "One"}).ID)
 	}
 	w := &placeWatch{running: map[string]map[string]int{}, claims: map[string]int{}}
 	const rounds = 40
@@ -73,7 +73,7 @@ func TestNodesRaceForWorkers(t *testing.T) {
 			adding.Go(func() {
 				for range rounds {
 					n := f.turn()
-					n.WorkerID = workers[rand.N(len(workers))]
+					n.WorkerID = ids[rand.N(len(ids))]
 					f.check(errOf(f.CreateTurn(context.Background(), n)))
 				}
 			})

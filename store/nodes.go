@@ -327,7 +327,7 @@ func (s *Store) CatchUp(ctx context.Context) error {
 		return nil
 	}
 	s.People.Forget()
-	s.modelChanges.Add(1)
+	s.Workers.forget()
 	return s.CountQueued(ctx)
 }
 

@@ -355,13 +355,13 @@ func TestQueueAmongNodes(t *testing.T) {
 	}
 	is.True(says(errOf(a.CreateTurn(t.Context(), a.turn())), "queue is full"))
 	is.Equal(b.Queued(), int64(0))
-	models := b.ModelChanges()
+	models := b.Workers.ModelChanges()
 	is.NoErr(b.CountQueued(t.Context()))
 	is.Equal(b.Queued(), int64(3))
-	is.Equal(b.ModelChanges(), models) // news come often: they forget nothing
+	is.Equal(b.Workers.ModelChanges(), models) // news come often: they forget nothing
 	b.catchUp()
 	is.Equal(b.Queued(), int64(3))
-	ordertest.Above(is, b.ModelChanges(), models)
+	ordertest.Above(is, b.Workers.ModelChanges(), models)
 	is.True(says(errOf(b.CreateTurn(t.Context(), b.turn())), "queue is full"))
 	is.Equal(len(a.claim("a", 1)), 1)
 	b.catchUp()
@@ -406,7 +406,7 @@ func TestClaimsPassWorkersOfOtherNodes(t *testing.T) {
 	a, b := newPair(t)
 	names := map[string]string{}
 	for i := range 5 {
-		w, _, err := a.CreateWorker(t.Context(), a.owner.Caller, store.NewWorker{Instructions: "Help."}, db.IdempotencyKey{})
+		w, _, err := a.Workers.CreateWorker(t.Context(), a.owner.Caller, store.NewWorker{Instructions: "Help."}, db.IdempotencyKey{})
 		is.NoErr(err)
 		names[w.ID] = fmt.Sprint(i)
 		for range 2 {
@@ -455,7 +455,7 @@ func TestTurnOfAWorkerElsewhere(t *testing.T) {
 	is.Equal(free, 1)
 	a.catchUp()
 	is.Equal(len(a.claim("a", 2)), 1)
-	w, _, err := b.CreateWorker(t.Context(), b.owner.Caller, store.NewWorker{Instructions: "Help."}, db.IdempotencyKey{})
+	w, _, err := b.Workers.CreateWorker(t.Context(), b.owner.Caller, store.NewWorker{Instructions: "Help."}, db.IdempotencyKey{})
 	is.NoErr(err)
 	n.WorkerID = w.ID
 	b.catchUp()

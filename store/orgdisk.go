@@ -96,6 +96,17 @@ type OrgDisk struct {
 // DiskOf returns the part of the disk that an organization may use.
 func (s *Store) DiskOf(organizationID string) OrgDisk { return OrgDisk{s, organizationID} }
 
+// chargeDisk counts bytes that a write stores for an organization. It refuses them if the organization may not store
+// them.
+func (s *Store) chargeDisk(tx db.Tx, organizationID string, size int64) error {
+	disk := s.DiskOf(organizationID)
+	if err := disk.Fits(max(size, 1)); err != nil {
+		return err
+	}
+	tx.OnCommit(func() { disk.Add(size) })
+	return nil
+}
+
 // DiskOfWorker returns the part of the disk that the organization of a worker may use.
 func (s *Store) DiskOfWorker(ctx context.Context, workerID string) (OrgDisk, error) {
 	d := &s.orgDisks

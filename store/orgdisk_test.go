@@ -115,10 +115,10 @@ func TestMeasureOrganizations(t *testing.T) {
 	is.True(db.IsKind(disk.Room(), db.Full))
 	_, err := f.CreateTurn(f.ctx(), f.turn())
 	is.True(db.IsKind(err, db.Full))
-	_, _, err = f.CreateWorker(f.ctx(), f.owner.Caller, store.NewWorker{Title: "W"}, db.IdempotencyKey{})
+	_, _, err = f.Workers.CreateWorker(f.ctx(), f.owner.Caller, store.NewWorker{Title: "W"}, db.IdempotencyKey{})
 	is.True(db.IsKind(err, db.Full))
 	more := "Help more."
-	_, err = f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: &more})
+	_, err = f.Workers.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: &more})
 	is.True(db.IsKind(err, db.Full))
 	f.clock.advance(time.Minute)
 	measure()

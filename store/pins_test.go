@@ -19,7 +19,7 @@ func TestPins(t *testing.T) {
 	ctx := t.Context()
 	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	titles := func(c people.Caller) (list []string) {
-		pins, err := f.Pins(ctx, c)
+		pins, err := f.Workers.Pins(ctx, c)
 		is.NoErr(err)
 		for _, p := range pins {
 			list = append(list, p.Title)
@@ -28,20 +28,20 @@ func TestPins(t *testing.T) {
 	}
 	first := f.newWorker(f.owner, store.NewWorker{Title: "First"})
 	second := f.newWorker(f.owner, store.NewWorker{Title: "Second"})
-	is.NoErr(f.PinWorker(ctx, mo.Caller, second.ID))
+	is.NoErr(f.Workers.PinWorker(ctx, mo.Caller, second.ID))
 	f.clock.advance(time.Second)
-	is.NoErr(f.PinWorker(ctx, mo.Caller, first.ID))
-	is.NoErr(f.PinWorker(ctx, mo.Caller, second.ID)) // no change
+	is.NoErr(f.Workers.PinWorker(ctx, mo.Caller, first.ID))
+	is.NoErr(f.Workers.PinWorker(ctx, mo.Caller, second.ID)) // no change
 	is.Equal(titles(mo.Caller), []string{"Second", "First"})
 	is.Equal(titles(f.owner.Caller), nil) // the pins of others
 
 	hidden := f.newWorker(f.owner, store.NewWorker{Title: "Hidden", Visibility: store.Private})
 	// A member must not pin a worker that they may not see.
-	is.True(db.IsKind(f.PinWorker(ctx, mo.Caller, hidden.ID), db.Forbidden))
-	is.NoErr(errOf(f.UpdateWorker(ctx, f.owner.Caller, first.ID, store.WorkerPatch{Visibility: new(store.Private)})))
+	is.True(db.IsKind(f.Workers.PinWorker(ctx, mo.Caller, hidden.ID), db.Forbidden))
+	is.NoErr(errOf(f.Workers.UpdateWorker(ctx, f.owner.Caller, first.ID, store.WorkerPatch{Visibility: new(store.Private)})))
 	is.Equal(titles(mo.Caller), []string{"Second"}) // the other worker is now private
-	is.NoErr(f.UnpinWorker(ctx, mo.Caller, second.ID))
-	is.NoErr(f.UnpinWorker(ctx, mo.Caller, second.ID)) // again
+	is.NoErr(f.Workers.UnpinWorker(ctx, mo.Caller, second.ID))
+	is.NoErr(f.Workers.UnpinWorker(ctx, mo.Caller, second.ID)) // again
 	is.Equal(titles(mo.Caller), nil)
 }
 
@@ -54,13 +54,13 @@ func TestPinsAreFew(t *testing.T) {
 	var last store.Worker
 	for range store.MaxPins {
 		last = f.newWorker(f.owner, store.NewWorker{Title: "One of many"})
-		is.NoErr(f.PinWorker(ctx, c, last.ID))
+		is.NoErr(f.Workers.PinWorker(ctx, c, last.ID))
 	}
 	more := f.newWorker(f.owner, store.NewWorker{Title: "One more"})
-	is.True(db.IsKind(f.PinWorker(ctx, c, more.ID), db.Conflict)) // beyond the limit
+	is.True(db.IsKind(f.Workers.PinWorker(ctx, c, more.ID), db.Conflict)) // beyond the limit
 	is.NoErr(f.DeleteWorker(ctx, c, last.ID))
-	is.NoErr(f.PinWorker(ctx, c, more.ID))
-	pins, err := f.Pins(ctx, c)
+	is.NoErr(f.Workers.PinWorker(ctx, c, more.ID))
+	pins, err := f.Workers.Pins(ctx, c)
 	is.NoErr(err)
 	is.Equal(len(pins), store.MaxPins)
 }

@@ -148,9 +148,9 @@ func callEverything(t *testing.T, f *fixture) {
 	is.NoErr(f.People.HideFirstSteps(ctx, owner))
 	is.NoErr(errOf(f.WorkerActivity(ctx, f.worker)))
 	pinned := f.newWorker(f.owner, store.NewWorker{Title: "Pinned"})
-	is.NoErr(f.PinWorker(ctx, owner, pinned.ID))
-	is.NoErr(errOf(f.Pins(ctx, owner)))
-	is.NoErr(f.UnpinWorker(ctx, owner, pinned.ID))
+	is.NoErr(f.Workers.PinWorker(ctx, owner, pinned.ID))
+	is.NoErr(errOf(f.Workers.Pins(ctx, owner)))
+	is.NoErr(f.Workers.UnpinWorker(ctx, owner, pinned.ID))
 	is.NoErr(f.MeterCaller(ctx, owner, store.Usage{ModelCost: 1}))
 	is.NoErr(errOf(f.UsageOn(ctx, owner, f.clock.now())))
 	for _, by := range []store.UsageGroup{store.ByWorker, store.ByKey, store.ByTrigger} {
@@ -189,16 +189,16 @@ func callProviders(t *testing.T, f *fixture) {
 	t.Helper()
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner.Caller
-	p, err := f.AddProvider(ctx, owner, store.NewProvider{Name: "mine", Kind: store.KindOpenAI, Key: "sk-12345678"})
+	p, err := f.Workers.AddProvider(ctx, owner, store.NewProvider{Name: "mine", Kind: store.KindOpenAI, Key: "sk-12345678"})
 	is.NoErr(err)
-	is.NoErr(f.RecordProviderTest(ctx, owner, p, store.ProviderTest{}, []store.ListedModel{{Name: "m"}}, "mine:m"))
+	is.NoErr(f.Workers.RecordProviderTest(ctx, owner, p, store.ProviderTest{}, []store.ListedModel{{Name: "m"}}, "mine:m"))
 	window := int64(4096)
-	is.NoErr(errOf(f.UpdateProvider(ctx, owner, "mine", store.ProviderPatch{ContextWindow: &window})))
-	is.NoErr(errOf(f.Providers(ctx, owner)))
-	is.NoErr(errOf(f.OrganizationModels(ctx, owner.OrganizationID)))
-	ordertest.Above(is, f.ModelChanges(), 0) // the runner is notified of the changes
-	is.NoErr(f.SetDefaultModels(ctx, owner, "mine:m", ""))
-	is.NoErr(errOf(f.RemoveProvider(ctx, owner, "mine")))
+	is.NoErr(errOf(f.Workers.UpdateProvider(ctx, owner, "mine", store.ProviderPatch{ContextWindow: &window})))
+	is.NoErr(errOf(f.Workers.Providers(ctx, owner)))
+	is.NoErr(errOf(f.Workers.OrganizationModels(ctx, owner.OrganizationID)))
+	ordertest.Above(is, f.Workers.ModelChanges(), 0) // the runner is notified of the changes
+	is.NoErr(f.Workers.SetDefaultModels(ctx, owner, "mine:m", ""))
+	is.NoErr(errOf(f.Workers.RemoveProvider(ctx, owner, "mine")))
 	is.NoErr(errOf(f.People.OperatorOf(ctx, "Acme")))
 	is.NoErr(errOf(f.People.OperatorOf(ctx, "")))
 }
@@ -277,34 +277,34 @@ func callWorkers(t *testing.T, f *fixture, member people.Identity) {
 	t.Helper()
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner.Caller
-	w, _, err := f.CreateWorker(ctx, owner, store.NewWorker{}, db.IdempotencyKey{KeyID: owner.KeyID, Key: "a",
+	w, _, err := f.Workers.CreateWorker(ctx, owner, store.NewWorker{}, db.IdempotencyKey{KeyID: owner.KeyID, Key: "a",
 		Hash: hash("a")})
 	is.NoErr(err)
-	_, _, err = f.CreateWorker(ctx, owner, store.NewWorker{}, db.IdempotencyKey{KeyID: owner.KeyID, Key: "a",
+	_, _, err = f.Workers.CreateWorker(ctx, owner, store.NewWorker{}, db.IdempotencyKey{KeyID: owner.KeyID, Key: "a",
 		Hash: hash("a")})
 	is.NoErr(err)
-	is.NoErr(errOf(f.Worker(ctx, owner, w.ID)))
+	is.NoErr(errOf(f.Workers.Worker(ctx, owner, w.ID)))
 	private, text := store.Private, "x"
-	is.NoErr(errOf(f.UpdateWorker(ctx, owner, w.ID, store.WorkerPatch{Visibility: &private, Instructions: &text})))
-	is.NoErr(errOf(f.AddWorkerMember(ctx, owner, w.ID, member.UserID)))
-	is.NoErr(errOf(f.WorkerMember(ctx, owner, w.ID, member.UserID)))
-	is.NoErr(errOf(f.WorkerMembers(ctx, owner, w.ID)))
-	is.NoErr(errOf(f.Worker(ctx, member.Caller, w.ID)))
+	is.NoErr(errOf(f.Workers.UpdateWorker(ctx, owner, w.ID, store.WorkerPatch{Visibility: &private, Instructions: &text})))
+	is.NoErr(errOf(f.Workers.AddWorkerMember(ctx, owner, w.ID, member.UserID)))
+	is.NoErr(errOf(f.Workers.WorkerMember(ctx, owner, w.ID, member.UserID)))
+	is.NoErr(errOf(f.Workers.WorkerMembers(ctx, owner, w.ID)))
+	is.NoErr(errOf(f.Workers.Worker(ctx, member.Caller, w.ID)))
 	for _, text := range []string{"", "x"} {
 		for _, origin := range []store.WorkerOrigin{"", store.CreatedOrigin, store.TaskOrigin} {
-			is.NoErr(errOf(f.Workers(ctx, member.Caller, store.WorkerQuery{Text: text, Origin: origin, Limit: 5})))
+			is.NoErr(errOf(f.Workers.List(ctx, member.Caller, store.WorkerQuery{Text: text, Origin: origin, Limit: 5})))
 		}
 	}
-	is.NoErr(errOf(f.InviteWorkerMember(ctx, owner, w.ID, "mo@acme.test")))
+	is.NoErr(errOf(f.Workers.InviteWorkerMember(ctx, owner, w.ID, "mo@acme.test")))
 	_, _, err = f.ImportWorker(ctx, owner, store.NewWorker{}, []store.NewSchedule{{Input: "x", Budget: store.BudgetLow, When: everySeconds(60), Paused: true}},
 		"https://example.com/hook", db.IdempotencyKey{})
 	is.NoErr(err)
-	is.NoErr(errOf(f.WorkerVersions(ctx, owner, w.ID, "", 5)))
-	is.NoErr(errOf(f.WorkerVersion(ctx, owner, w.ID, 1)))
-	is.NoErr(errOf(f.RestoreVersion(ctx, owner, w.ID, 1, nil, db.IdempotencyKey{})))
-	is.NoErr(errOf(f.WorkerCreator(ctx, owner, w.ID)))
+	is.NoErr(errOf(f.Workers.WorkerVersions(ctx, owner, w.ID, "", 5)))
+	is.NoErr(errOf(f.Workers.WorkerVersion(ctx, owner, w.ID, 1)))
+	is.NoErr(errOf(f.Workers.RestoreVersion(ctx, owner, w.ID, 1, nil, db.IdempotencyKey{})))
+	is.NoErr(errOf(f.Workers.WorkerCreator(ctx, owner, w.ID)))
 	is.NoErr(errOf(f.FilesByWorker(ctx, owner, w.ID, "", 5)))
-	is.NoErr(errOf(f.RemoveWorkerMember(ctx, owner, w.ID, member.UserID)))
+	is.NoErr(errOf(f.Workers.RemoveWorkerMember(ctx, owner, w.ID, member.UserID)))
 	is.NoErr(f.DeleteWorker(ctx, owner, w.ID))
 	is.NoErr(errOf(f.AbortQueued(ctx, w.ID, 10)))
 	is.NoErr(errOf(f.UnfinishedTasks(ctx, w.ID)))
@@ -377,13 +377,13 @@ func callSecrets(t *testing.T, f *fixture) {
 	ctx, owner := t.Context(), f.owner.Caller
 	for _, worker := range []string{"", f.worker.ID} {
 		for range 2 { // create, then change
-			is.NoErr(errOf(f.SetSecret(ctx, owner, store.NewSecret{WorkerID: worker, Name: "KEY", Value: "12345678"})))
+			is.NoErr(errOf(f.Workers.SetSecret(ctx, owner, store.NewSecret{WorkerID: worker, Name: "KEY", Value: "12345678"})))
 		}
-		is.NoErr(errOf(f.Secrets(ctx, owner, worker)))
+		is.NoErr(errOf(f.Workers.Secrets(ctx, owner, worker)))
 	}
 	turn := store.Turn{OrganizationID: owner.OrganizationID, WorkerID: f.worker.ID}
-	is.NoErr(errOf(f.TurnSecrets(ctx, store.Claim{Turn: turn})))
-	is.NoErr(errOf(f.DeleteSecret(ctx, owner, f.worker.ID, "KEY")))
+	is.NoErr(errOf(f.Workers.TurnSecrets(ctx, turn.OrganizationID, turn.WorkerID)))
+	is.NoErr(errOf(f.Workers.DeleteSecret(ctx, owner, f.worker.ID, "KEY")))
 	is.NoErr(f.People.SetMCPLogin(ctx, "docs", []byte("login")))
 	is.NoErr(errOf(f.People.MCPLogin(ctx, "docs")))
 	is.NoErr(f.People.AuditMCPLogin(ctx, owner, "docs", true))

@@ -34,15 +34,15 @@ func TestProviderRights(t *testing.T) {
 			db.Forbidden}, // the caller left the organization during the request
 	} {
 		is := is.New(t)
-		_, err := f.Providers(t.Context(), tt.caller)
+		_, err := f.Workers.Providers(t.Context(), tt.caller)
 		is.True(refused(err, tt.see))
-		p, err := f.AddProvider(t.Context(), tt.caller, store.NewProvider{Name: "x", Kind: store.KindOllama})
+		p, err := f.Workers.AddProvider(t.Context(), tt.caller, store.NewProvider{Name: "x", Kind: store.KindOllama})
 		is.True(refused(err, tt.change))
-		is.True(refused(f.RecordProviderTest(t.Context(), tt.caller, p, store.ProviderTest{}, nil, "x:y"), tt.change))
-		is.True(refused(f.SetDefaultModels(t.Context(), tt.caller, "x:y", ""), tt.change))
-		_, err = f.UpdateProvider(t.Context(), tt.caller, "x", store.ProviderPatch{})
+		is.True(refused(f.Workers.RecordProviderTest(t.Context(), tt.caller, p, store.ProviderTest{}, nil, "x:y"), tt.change))
+		is.True(refused(f.Workers.SetDefaultModels(t.Context(), tt.caller, "x:y", ""), tt.change))
+		_, err = f.Workers.UpdateProvider(t.Context(), tt.caller, "x", store.ProviderPatch{})
 		is.True(refused(err, tt.change))
-		if _, err = f.RemoveProvider(t.Context(), tt.caller, "x"); !refused(err, tt.change) {
+		if _, err = f.Workers.RemoveProvider(t.Context(), tt.caller, "x"); !refused(err, tt.change) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -92,15 +92,15 @@ func TestProviderKeys(t *testing.T) {
 	f := newFixture(t)
 	other := f.caller("Other", "eve@other.test", people.RoleOwner)
 	n := store.NewProvider{Name: "claude", Kind: store.KindAnthropic, Key: providerKey}
-	p, err := f.AddProvider(t.Context(), f.owner.Caller, n)
+	p, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, n)
 	is.NoErr(err)
 	is.Equal(p.KeyEnd, "Xy9Z")
-	_, err = f.AddProvider(t.Context(), f.owner.Caller, n)
+	_, err = f.Workers.AddProvider(t.Context(), f.owner.Caller, n)
 	is.True(refused(err, db.Conflict))                           // the name is already used here
-	is.NoErr(errOf(f.AddProvider(t.Context(), other.Caller, n))) // but not there
+	is.NoErr(errOf(f.Workers.AddProvider(t.Context(), other.Caller, n))) // but not there
 	log, _, err := f.People.AuditLog(t.Context(), f.owner.Caller, people.AuditQuery{Action: "provider.create"})
 	is.NoErr(err)
-	list, err := f.Providers(t.Context(), f.owner.Caller)
+	list, err := f.Workers.Providers(t.Context(), f.owner.Caller)
 	is.NoErr(err)
 	rows, err := f.Strings(t.Context(), `SELECT coalesce(base_url, '') || key_end FROM model_providers`)
 	is.NoErr(err)
@@ -109,18 +109,18 @@ func TestProviderKeys(t *testing.T) {
 	shown := fmt.Sprint(log, list, rows, sealed)
 	is.True(!strings.Contains(shown, providerKey) && !strings.Contains(shown, fmt.Sprintf("%X", providerKey))) // encrypted
 
-	m, err := f.OrganizationModels(t.Context(), f.owner.OrganizationID)
+	m, err := f.Workers.OrganizationModels(t.Context(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.Equal(len(m.Providers), 1) // without that of the other organization
 	is.Equal(m.Providers[0].Key, providerKey)
 	is.True(m.First) // its owner operates the machine
-	m, err = f.OrganizationModels(t.Context(), other.OrganizationID)
+	m, err = f.Workers.OrganizationModels(t.Context(), other.OrganizationID)
 	is.NoErr(err)
 	is.True(!m.First) // a later organization
 
 	// The encryption includes the row's id, so a key does not decrypt in another row.
 	f.exec(`UPDATE model_providers SET sealed = (SELECT sealed FROM model_providers WHERE id = ?)`, p.ID)
-	m, err = f.OrganizationModels(t.Context(), other.OrganizationID)
+	m, err = f.Workers.OrganizationModels(t.Context(), other.OrganizationID)
 	is.NoErr(err)
 	is.Equal(m.Providers[0].Key, "")
 	is.True(strings.Contains(m.Providers[0].Sealed.Message, "secret.key")) // the missing file
@@ -131,12 +131,12 @@ func TestProviderKeyFile(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	_, err := f.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "a", Kind: store.KindOpenAI, Key: providerKey})
+	_, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "a", Kind: store.KindOpenAI, Key: providerKey})
 	is.NoErr(err)
 	is.NoErr(f.Close())
 	is.NoErr(os.Remove(filepath.Join(f.Dir(), "secret.key")))
 	f.Store = storetest.Reopen(t, f.Dir(), store.Options{})
-	m, err := f.OrganizationModels(t.Context(), f.owner.OrganizationID)
+	m, err := f.Workers.OrganizationModels(t.Context(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.Equal(m.Providers[0].Key, "")
 	is.True(m.Providers[0].Sealed != nil) // the runner can report the reason
@@ -160,18 +160,18 @@ func TestProviderMoves(t *testing.T) {
 		"empty key":            {store.ProviderPatch{BaseURL: text("https://evil.test/v1"), Key: text("")}, db.Invalid},
 	} {
 		is := is.New(t)
-		p, err := f.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "m", Kind: store.KindOpenAI,
+		p, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "m", Kind: store.KindOpenAI,
 			BaseURL: "https://models.test/v1", Key: providerKey})
 		is.NoErr(err)
-		is.NoErr(f.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{Answer: "ready"}, nil, ""))
-		moved, err := f.UpdateProvider(t.Context(), f.owner.Caller, "m", tt.patch)
+		is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{Answer: "ready"}, nil, ""))
+		moved, err := f.Workers.UpdateProvider(t.Context(), f.owner.Caller, "m", tt.patch)
 		if !refused(err, tt.want) {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
 		}
 		if err == nil && moved.Test != nil {
 			t.Errorf("%s: the old test still counts", name)
 		}
-		is.NoErr(errOf(f.RemoveProvider(t.Context(), f.owner.Caller, "m")))
+		is.NoErr(errOf(f.Workers.RemoveProvider(t.Context(), f.owner.Caller, "m")))
 	}
 }
 
@@ -180,19 +180,19 @@ func TestRemoveUsedProvider(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	p, err := f.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama})
+	p, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama})
 	is.NoErr(err)
 	for _, model := range []string{"bigbox:m", "openai:box", "openai:x, box:m"} {
 		n := store.NewWorker{Title: "Has " + model, Settings: store.WorkerSettings{Model: model}}
 		f.newWorker(f.owner, n)
 	}
-	is.NoErr(f.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{}, nil, "openai:x,box:m"))
-	_, err = f.RemoveProvider(t.Context(), f.owner.Caller, "box")
+	is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{}, nil, "openai:x,box:m"))
+	_, err = f.Workers.RemoveProvider(t.Context(), f.owner.Caller, "box")
 	is.True(db.IsKind(err, db.Conflict) && strings.Contains(err.Error(), "default models")) // in the chain
-	err = f.SetDefaultModels(t.Context(), f.owner.Caller, "somebody else's", "")
+	err = f.Workers.SetDefaultModels(t.Context(), f.owner.Caller, "somebody else's", "")
 	is.True(refused(err, db.Conflict)) // the page was based on an older chain
-	is.NoErr(f.SetDefaultModels(t.Context(), f.owner.Caller, "openai:x,box:m", ""))
-	_, err = f.RemoveProvider(t.Context(), f.owner.Caller, "box")
+	is.NoErr(f.Workers.SetDefaultModels(t.Context(), f.owner.Caller, "openai:x,box:m", ""))
+	_, err = f.Workers.RemoveProvider(t.Context(), f.owner.Caller, "box")
 	is.Equal(err.Error(), "workers name models of box: “Has openai:x, box:m”; choose another model for them first")
 }
 
@@ -202,19 +202,19 @@ func TestStaleProviderTest(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	old, err := f.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama})
+	old, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama})
 	is.NoErr(err)
 	window := int64(4096)
-	p, err := f.UpdateProvider(t.Context(), f.owner.Caller, "box", store.ProviderPatch{ContextWindow: &window})
+	p, err := f.Workers.UpdateProvider(t.Context(), f.owner.Caller, "box", store.ProviderPatch{ContextWindow: &window})
 	is.NoErr(err)
 	models := []store.ListedModel{{Name: "m", ContextWindow: 4096, Abilities: []string{"tools"}}}
-	is.NoErr(f.RecordProviderTest(t.Context(), f.owner.Caller, old, store.ProviderTest{Answer: "old"}, models, "box:old"))
-	m, err := f.OrganizationModels(t.Context(), f.owner.OrganizationID)
+	is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, old, store.ProviderTest{Answer: "old"}, models, "box:old"))
+	m, err := f.Workers.OrganizationModels(t.Context(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.True(m.Chain == "" && m.Providers[0].Test == nil) // nothing of the test was stored
-	is.NoErr(f.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{Answer: "new"}, models, "box:m"))
-	is.NoErr(f.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{Error: "down", Code: "503"}, nil, "box:x"))
-	m, err = f.OrganizationModels(t.Context(), f.owner.OrganizationID)
+	is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{Answer: "new"}, models, "box:m"))
+	is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{Error: "down", Code: "503"}, nil, "box:x"))
+	m, err = f.Workers.OrganizationModels(t.Context(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.Equal(m.Chain, "box:m")                  // the later test does not replace the choice
 	is.Equal(m.Providers[0].Models, models)     // nor the list
@@ -227,9 +227,9 @@ func TestTooManyProviders(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	for i := range store.MaxProviders {
-		_, err := f.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: fmt.Sprint("p", i), Kind: store.KindOllama})
+		_, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: fmt.Sprint("p", i), Kind: store.KindOllama})
 		is.NoErr(err)
 	}
-	_, err := f.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "more", Kind: store.KindOllama})
+	_, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "more", Kind: store.KindOllama})
 	is.True(refused(err, db.Conflict))
 }

@@ -267,9 +267,9 @@ func (s *Store) UpdateSchedule(ctx context.Context, c people.Caller, workerID, i
 		}
 		// This is read before set changes the schedule.
 		resumed := sch.Paused && p.Paused != nil && !*p.Paused
-		set(&sch.Input, p.Input)
-		set(&sch.Budget, p.Budget)
-		set(&sch.Paused, p.Paused)
+		db.Set(&sch.Input, p.Input)
+		db.Set(&sch.Budget, p.Budget)
+		db.Set(&sch.Paused, p.Paused)
 		s.db.MakeStorable(&sch.Input)
 		now := db.FromMillis(s.db.Millis())
 		switch {

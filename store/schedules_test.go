@@ -379,7 +379,7 @@ func TestScheduleHeldBack(t *testing.T) {
 		"no longer invited": {
 			func(t *testing.T, f *fixture, sch store.Schedule) {
 				private := store.Private
-				if _, err := f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Visibility: &private}); err != nil {
+				if _, err := f.Workers.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Visibility: &private}); err != nil {
 					t.Fatal(err)
 				}
 			},

@@ -38,16 +38,16 @@ func TestSecretRights(t *testing.T) {
 		"other, worker":        {other.Caller, w.ID, db.Forbidden},
 		"nowhere":              {f.owner.Caller, "wrk_nothing", db.NotFound},
 	} {
-		_, setErr := f.SetSecret(t.Context(), tt.caller, store.NewSecret{WorkerID: tt.worker, Name: "K", Value: "12345678"})
-		_, listErr := f.Secrets(t.Context(), tt.caller, tt.worker)
-		_, deleteErr := f.DeleteSecret(t.Context(), tt.caller, tt.worker, "K")
+		_, setErr := f.Workers.SetSecret(t.Context(), tt.caller, store.NewSecret{WorkerID: tt.worker, Name: "K", Value: "12345678"})
+		_, listErr := f.Workers.Secrets(t.Context(), tt.caller, tt.worker)
+		_, deleteErr := f.Workers.DeleteSecret(t.Context(), tt.caller, tt.worker, "K")
 		for _, err := range []error{setErr, listErr, deleteErr} {
 			if !refused(err, tt.want) {
 				t.Errorf("%s: %v, want kind %v", name, err, tt.want)
 			}
 		}
 	}
-	list, err := f.Secrets(t.Context(), other.Caller, "")
+	list, err := f.Workers.Secrets(t.Context(), other.Caller, "")
 	is.NoErr(err)
 	is.Equal(len(list), 0) // of another organization
 }
@@ -59,10 +59,10 @@ func TestSecretsOfTheDemoted(t *testing.T) {
 	f := newFixture(t)
 	former := f.caller("Acme", "bob@acme.test", people.RoleMember)
 	former.Role = people.RoleOwner // as read before the change
-	is.NoErr(errOf(f.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "K", Value: "12345678"})))
-	_, err := f.SetSecret(t.Context(), former.Caller, store.NewSecret{Name: "K", Value: "87654321"})
+	is.NoErr(errOf(f.Workers.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "K", Value: "12345678"})))
+	_, err := f.Workers.SetSecret(t.Context(), former.Caller, store.NewSecret{Name: "K", Value: "87654321"})
 	is.True(db.IsKind(err, db.Forbidden))                                                        // the change
-	is.True(db.IsKind(errOf(f.DeleteSecret(t.Context(), former.Caller, "", "K")), db.Forbidden)) // the deletion
+	is.True(db.IsKind(errOf(f.Workers.DeleteSecret(t.Context(), former.Caller, "", "K")), db.Forbidden)) // the deletion
 }
 
 // TestSecretTimes compares the times in the result of a change with the times in the list.
@@ -79,9 +79,9 @@ func TestSecretTimes(t *testing.T) {
 	}})
 	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
 	for _, n := range []store.NewSecret{{Name: "K", Value: "12345678"}, {Name: "K", Hosts: []string{}}} {
-		x, err := s.SetSecret(t.Context(), owner.Caller, n)
+		x, err := s.Workers.SetSecret(t.Context(), owner.Caller, n)
 		is.NoErr(err)
-		list, err := s.Secrets(t.Context(), owner.Caller, "")
+		list, err := s.Workers.Secrets(t.Context(), owner.Caller, "")
 		is.NoErr(err)
 		is.Equal([]time.Time{list[0].CreatedAt, list[0].UpdatedAt}, []time.Time{x.CreatedAt, x.UpdatedAt})
 	}
@@ -101,19 +101,19 @@ func TestSecretRules(t *testing.T) {
 			{Name: "A", Value: "12345678", Hosts: []string{"*"}}, {Name: "A", Value: "12345678", Hosts: make([]string, store.MaxRuleItems+1)}},
 	} {
 		for _, n := range list {
-			_, err := f.SetSecret(t.Context(), f.owner.Caller, n)
+			_, err := f.Workers.SetSecret(t.Context(), f.owner.Caller, n)
 			is.True(db.IsKind(err, db.Invalid))                 // an invalid value was accepted
 			is.Equal(strings.Split(err.Error(), ":")[0], path)  // the error names the field
 			is.True(!strings.Contains(err.Error(), "12345678")) // and never contains a value
 		}
 	}
 	for i := range store.MaxSecrets {
-		_, err := f.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: fmt.Sprintf("A%d", i), Value: "12345678"})
+		_, err := f.Workers.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: fmt.Sprintf("A%d", i), Value: "12345678"})
 		is.NoErr(err)
 	}
-	_, err := f.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "B", Value: "12345678"})
+	_, err := f.Workers.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "B", Value: "12345678"})
 	is.True(db.IsKind(err, db.Conflict)) // beyond the limit
-	_, err = f.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "A1", Value: "87654321"})
+	_, err = f.Workers.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "A1", Value: "87654321"})
 	is.NoErr(err) // a change does not count as a new secret
 }
 
@@ -146,7 +146,7 @@ func TestSecretNewHost(t *testing.T) {
 		for _, worker := range []string{"", f.worker.ID} {
 			is := is.New(t)
 			set := func(value, hosts string) error {
-				return errOf(f.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{WorkerID: worker, Name: "K",
+				return errOf(f.Workers.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{WorkerID: worker, Name: "K",
 					Value: value, Hosts: append([]string{}, strings.Fields(hosts)...)}))
 			}
 			is.NoErr(set("12345678", tt.was))
@@ -158,7 +158,7 @@ func TestSecretNewHost(t *testing.T) {
 			t.Log(name)
 			is.True(db.IsKind(err, db.Invalid)) // a new host without the value
 			is.True(strings.HasPrefix(err.Error(), "value:") && strings.Contains(err.Error(), `"`+tt.refused+`"`))
-			list, err := f.Secrets(t.Context(), f.owner.Caller, worker)
+			list, err := f.Workers.Secrets(t.Context(), f.owner.Caller, worker)
 			is.NoErr(err)
 			is.Equal(strings.Join(list[0].Hosts, " "), tt.was) // nothing changed
 			is.NoErr(set("12345678", tt.now))                  // with the value it may
@@ -172,9 +172,8 @@ func TestTurnSecrets(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	claim := store.Claim{Turn: store.Turn{OrganizationID: f.owner.OrganizationID, WorkerID: f.worker.ID}}
 	set := func(worker, name, value string, hosts ...string) store.Secret {
-		x, err := f.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{WorkerID: worker, Name: name, Value: value, Hosts: hosts})
+		x, err := f.Workers.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{WorkerID: worker, Name: name, Value: value, Hosts: hosts})
 		is.NoErr(err)
 		return x
 	}
@@ -182,7 +181,7 @@ func TestTurnSecrets(t *testing.T) {
 	set("", "BOTH", "of the organization")
 	set(f.worker.ID, "BOTH", "of the worker itself", "*.example")
 	set(f.worker.ID, "BOTH", "", "b.example") // keeps the value
-	secrets, err := f.TurnSecrets(t.Context(), claim)
+	secrets, err := f.Workers.TurnSecrets(t.Context(), f.owner.OrganizationID, f.worker.ID)
 	is.NoErr(err)
 	is.Equal(secrets, []store.TurnSecret{{Name: "BOTH", Hosts: []string{"b.example"}, Value: "of the worker itself"},
 		{Name: "SHARED", Hosts: []string{"a.example"}, Value: "the shared value"}})
@@ -202,11 +201,11 @@ func TestTurnSecrets(t *testing.T) {
 	// decrypted.
 	is.NoErr(os.Remove(filepath.Join(f.Dir(), "secret.key")))
 	f.Store = storetest.Reopen(t, f.Dir(), store.Options{})
-	secrets, err = f.TurnSecrets(t.Context(), claim)
+	secrets, err = f.Workers.TurnSecrets(t.Context(), f.owner.OrganizationID, f.worker.ID)
 	is.NoErr(err)
 	is.Equal(secrets[1], store.TurnSecret{Name: "SHARED", Hosts: []string{"a.example"}})
 	is.NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, f.worker.ID))
-	secrets, err = f.TurnSecrets(t.Context(), claim)
+	secrets, err = f.Workers.TurnSecrets(t.Context(), f.owner.OrganizationID, f.worker.ID)
 	is.NoErr(err)
 	is.Equal(len(secrets), 2) // the worker's own secret was deleted with it
 	is.Equal(len(secrets[0].Hosts), 0)

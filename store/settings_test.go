@@ -17,7 +17,7 @@ func TestSettingsOfATurn(t *testing.T) {
 		Tools: store.ToolRules{{Tool: "web_fetch", Hosts: []string{"*.example.com"}}, {Tool: "notes.add"}}, StrangerTools: store.ToolRules{}}
 	w := f.newWorker(f.owner, store.NewWorker{Title: "Careful", Settings: chosen})
 	is.Equal(w.Settings, chosen)
-	read, err := f.Worker(t.Context(), f.owner.Caller, w.ID)
+	read, err := f.Workers.Worker(t.Context(), f.owner.Caller, w.ID)
 	is.NoErr(err)
 	is.Equal(read, w)
 
@@ -26,7 +26,7 @@ func TestSettingsOfATurn(t *testing.T) {
 	f.accept(n)
 	none := []string{}
 	model := ""
-	w, err = f.UpdateWorker(t.Context(), f.owner.Caller, w.ID, store.WorkerPatch{Model: &model, ApprovalTools: &none, Tools: new(store.ToolRules)})
+	w, err = f.Workers.UpdateWorker(t.Context(), f.owner.Caller, w.ID, store.WorkerPatch{Model: &model, ApprovalTools: &none, Tools: new(store.ToolRules)})
 	is.NoErr(err)
 	is.Equal(w.Version, int64(2))
 	// Fields that the patch does not contain are unchanged.

@@ -29,7 +29,7 @@ func (s *Store) DeleteWorker(ctx context.Context, c people.Caller, id string) er
 			return err
 		}
 		// The lock comes last: the ends of turns lock the turn before the worker, too.
-		if err := s.lockDeleted(ctx, tx, w); err != nil {
+		if err := s.Workers.lockDeleted(ctx, tx, w); err != nil {
 			return err
 		}
 		_, err = tx.Exec(`UPDATE workers SET deleted_at = ? WHERE id = ?`, s.db.Millis(), id)

@@ -31,6 +31,7 @@ import (
 type Store struct {
 	Gate   *gate.Gate // whether anything may be written now
 	People *people.Store
+	Workers *workerStore
 
 	log    *slog.Logger
 	dir    string
@@ -51,7 +52,6 @@ type Store struct {
 	seal      *seal.Key // of secrets at rest and of tokens
 	abandoned abandoned
 
-	modelChanges atomic.Int64 // changes of providers and default models: see ModelChanges
 
 	onDelivery    atomic.Pointer[func(workerID string)] // nil until OnDelivery
 	asksByMail    atomic.Bool                           // set by AskByMail

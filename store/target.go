@@ -25,7 +25,7 @@ func (s *Store) target(ctx context.Context, tx db.Tx, n NewTurn) (Task, Worker, 
 	if err := s.People.CheckCap(ctx, tx, n.Caller.OrganizationID); err != nil {
 		return Task{}, Worker{}, err
 	}
-	w, err = s.insertWorker(tx, n.Caller, *n.NewWorker)
+	w, err = s.Workers.insertWorker(tx, n.Caller, *n.NewWorker)
 	return Task{}, w, err
 }
 

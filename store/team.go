@@ -198,7 +198,7 @@ func (s *Store) WorkerNamed(ctx context.Context, c people.Caller, name string) (
 	// The query also finds titles and summaries that contain the name. Only equal titles count.
 	q := WorkerQuery{Text: name, Origin: CreatedOrigin, Limit: 100}
 	for range maxNamedPages {
-		page, next, err := s.Workers(ctx, c, q)
+		page, next, err := s.Workers.List(ctx, c, q)
 		if err != nil {
 			return Worker{}, err
 		}
@@ -231,7 +231,7 @@ func (s *Store) WorkerNamed(ctx context.Context, c people.Caller, name string) (
 // workers, so that a model can correct itself.
 func (s *Store) noWorker(ctx context.Context, c people.Caller, name string) error {
 	// Workers lists only those that the caller may see, so the message reveals no others.
-	page, _, err := s.Workers(ctx, c, WorkerQuery{Origin: CreatedOrigin, Limit: 10})
+	page, _, err := s.Workers.List(ctx, c, WorkerQuery{Origin: CreatedOrigin, Limit: 10})
 	if err != nil {
 		return err
 	}

@@ -192,17 +192,17 @@ func TestTurnKeepsInstructions(t *testing.T) {
 	f := newFixture(t)
 	f.accept(f.turn())
 	text, schema := "Be brief.", json.RawMessage(`{"type":"object"}`)
-	w, err := f.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: &text, OutputSchema: &schema})
+	w, err := f.Workers.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: &text, OutputSchema: &schema})
 	is.NoErr(err)
 	is.Equal(w.Version, int64(2))
-	again, err := f.Worker(t.Context(), f.owner.Caller, w.ID)
+	again, err := f.Workers.Worker(t.Context(), f.owner.Caller, w.ID)
 	is.NoErr(err)
 	is.Equal(again, w)
 	f.accept(f.turn())
 	var none json.RawMessage
-	is.NoErr(errOf(f.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{OutputSchema: &none})))
+	is.NoErr(errOf(f.Workers.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{OutputSchema: &none})))
 	title := "Renamed"
-	w, err = f.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title})
+	w, err = f.Workers.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title})
 	is.NoErr(err)
 	is.Equal(w.Version, int64(3)) // a title does not affect turns
 	f.accept(f.turn())

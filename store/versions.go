@@ -103,16 +103,14 @@ func (w Worker) expect(revisions []string) error {
 }
 
 // insertVersion stores the content of w as its version w.Version, made by the caller.
-func (s *Store) insertVersion(tx db.Tx, c people.Caller, w Worker, restoredFrom int64) error {
+func (s *workerStore) insertVersion(tx db.Tx, c people.Caller, w Worker, restoredFrom int64) error {
 	if w.Version > MaxVersions {
 		return db.Errorf(db.Conflict, "the worker has %d versions, and can have no more: "+
 			"export it and import it as a new worker", MaxVersions)
 	}
-	disk, size := s.DiskOf(w.OrganizationID), int64(len(w.Instructions)+len(w.OutputSchema))
-	if err := disk.Fits(max(size, 1)); err != nil {
+	if err := s.charge(tx, w.OrganizationID, int64(len(w.Instructions)+len(w.OutputSchema))); err != nil {
 		return err
 	}
-	tx.OnCommit(func() { disk.Add(size) })
 	set := w.Settings
 	_, err := tx.Exec(`INSERT INTO worker_versions (worker_id, version, instructions, output_schema, created_at,
 			user_id, restored_from, `+settingsColumns+`)
@@ -136,7 +134,7 @@ func scanVersion(row db.Scanner) (v WorkerVersion, err error) {
 
 // WorkerVersions returns a page of the versions of a worker that the caller may see, newest
 // first, and the cursor of the next page, which is empty after the last.
-func (s *Store) WorkerVersions(ctx context.Context, c people.Caller, id, cursor string, limit int) (
+func (s *workerStore) WorkerVersions(ctx context.Context, c people.Caller, id, cursor string, limit int) (
 	list []WorkerVersion, next string, err error) {
 	of := db.ScopeOf("versions", id)
 	var f db.Fields
@@ -162,7 +160,7 @@ func (s *Store) WorkerVersions(ctx context.Context, c people.Caller, id, cursor 
 }
 
 // WorkerVersion returns a version of a worker that the caller may see.
-func (s *Store) WorkerVersion(ctx context.Context, c people.Caller, id string, number int64) (v WorkerVersion,
+func (s *workerStore) WorkerVersion(ctx context.Context, c people.Caller, id string, number int64) (v WorkerVersion,
 	err error) {
 	if _, err := visibleWorker(ctx, s.db, c, id); err != nil {
 		return v, err

@@ -21,7 +21,7 @@ func TestVersions(t *testing.T) {
 	c, id := f.owner.Caller, f.worker.ID
 	change := func(p store.WorkerPatch) store.Worker {
 		t.Helper()
-		w, err := f.UpdateWorker(t.Context(), c, id, p)
+		w, err := f.Workers.UpdateWorker(t.Context(), c, id, p)
 		is.NoErr(err)
 		return w
 	}
@@ -36,7 +36,7 @@ func TestVersions(t *testing.T) {
 	equal := new(0.5)
 	is.Equal(change(store.WorkerPatch{Effort: &effort, Temperature: &equal}).Version, int64(5)) // the same content again
 
-	list, next, err := f.WorkerVersions(t.Context(), c, id, "", 10)
+	list, next, err := f.Workers.WorkerVersions(t.Context(), c, id, "", 10)
 	is.NoErr(err)
 	is.Equal(next, "")
 	is.Equal(len(list), 5)
@@ -49,11 +49,11 @@ func TestVersions(t *testing.T) {
 	for _, v := range list {
 		is.Equal(v.UserEmail, "ann@acme.test")
 	}
-	first, err := f.WorkerVersion(t.Context(), c, id, 1)
+	first, err := f.Workers.WorkerVersion(t.Context(), c, id, 1)
 	is.NoErr(err)
 	is.Equal(first.Instructions, "Help.")
 
-	w, _, err := f.RestoreVersion(t.Context(), c, id, 1, nil, db.IdempotencyKey{})
+	w, _, err := f.Workers.RestoreVersion(t.Context(), c, id, 1, nil, db.IdempotencyKey{})
 	is.NoErr(err)
 	is.Equal(w.Version, int64(6))
 	is.Equal(w.Settings.Effort, store.Effort(""))
@@ -63,10 +63,10 @@ func TestVersions(t *testing.T) {
 	is.Equal(w.Settings.Model, "")
 	is.Equal(w.Settings.Tools, nil) // every tool again
 	is.Equal(w.Title, "Clerk")      // a version does not contain the title
-	sixth, err := f.WorkerVersion(t.Context(), c, id, 6)
+	sixth, err := f.Workers.WorkerVersion(t.Context(), c, id, 6)
 	is.NoErr(err)
 	is.Equal(sixth.RestoredFrom, int64(1))
-	w, _, err = f.RestoreVersion(t.Context(), c, id, 1, nil, db.IdempotencyKey{})
+	w, _, err = f.Workers.RestoreVersion(t.Context(), c, id, 1, nil, db.IdempotencyKey{})
 	is.NoErr(err)
 	is.Equal(w.Version, int64(6)) // it already has that content
 }
@@ -103,12 +103,12 @@ func TestVersionAccess(t *testing.T) {
 				t.Helper()
 				is.True(want == 0 && err == nil || want != 0 && db.IsKind(err, want)) // the kind of the refusal
 			}
-			_, err := f.WorkerVersion(t.Context(), tt.caller, tt.worker, tt.number)
+			_, err := f.Workers.WorkerVersion(t.Context(), tt.caller, tt.worker, tt.number)
 			kindIs(err, tt.read)
-			_, _, err = f.RestoreVersion(t.Context(), tt.caller, tt.worker, tt.number, nil, db.IdempotencyKey{})
+			_, _, err = f.Workers.RestoreVersion(t.Context(), tt.caller, tt.worker, tt.number, nil, db.IdempotencyKey{})
 			kindIs(err, tt.restore)
 			if tt.read != db.NotFound || tt.worker == gone.ID {
-				_, _, err = f.WorkerVersions(t.Context(), tt.caller, tt.worker, "", 5)
+				_, _, err = f.Workers.WorkerVersions(t.Context(), tt.caller, tt.worker, "", 5)
 				kindIs(err, tt.read)
 			}
 		})
@@ -122,7 +122,7 @@ func TestVersionPages(t *testing.T) {
 	f := newFixture(t)
 	is := is.New(t)
 	for i := range 6 {
-		_, err := f.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: new(fmt.Sprint(i))})
+		_, err := f.Workers.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: new(fmt.Sprint(i))})
 		is.NoErr(err)
 	}
 	var cursor string
@@ -130,7 +130,7 @@ func TestVersionPages(t *testing.T) {
 		is.Equal(len(v.Changed) == 1, v.Number > 1) // also at the end of a page
 		return fmt.Sprint(v.Number)
 	}, func(at string) ([]store.WorkerVersion, string, error) {
-		list, next, err := f.WorkerVersions(t.Context(), f.owner.Caller, f.worker.ID, at, 3)
+		list, next, err := f.Workers.WorkerVersions(t.Context(), f.owner.Caller, f.worker.ID, at, 3)
 		if next != "" {
 			cursor = next
 		}
@@ -138,7 +138,7 @@ func TestVersionPages(t *testing.T) {
 	})
 	is.Equal(ids, []string{"7", "6", "5", "4", "3", "2", "1"})
 	other := f.newWorker(f.owner, store.NewWorker{})
-	_, _, err := f.WorkerVersions(t.Context(), f.owner.Caller, other.ID, cursor, 3)
+	_, _, err := f.Workers.WorkerVersions(t.Context(), f.owner.Caller, other.ID, cursor, 3)
 	is.True(db.IsKind(err, db.Invalid)) // a cursor belongs to one list
 }
 
@@ -148,7 +148,7 @@ func TestStaleChange(t *testing.T) {
 	f := newFixture(t)
 	is := is.New(t)
 	c, id, seen := f.owner.Caller, f.worker.ID, f.worker.Revision()
-	w, err := f.UpdateWorker(t.Context(), c, id, store.WorkerPatch{Title: new("A"), Revisions: []string{"v9-0", seen}})
+	w, err := f.Workers.UpdateWorker(t.Context(), c, id, store.WorkerPatch{Title: new("A"), Revisions: []string{"v9-0", seen}})
 	is.NoErr(err)
 	is.True(w.Revision() != seen) // the title is part of the revision
 	for _, p := range []store.WorkerPatch{
@@ -156,12 +156,12 @@ func TestStaleChange(t *testing.T) {
 		{Title: new("B"), Revisions: []string{seen}},
 		{Title: new("B"), Revisions: []string{}}, // no revision matches
 	} {
-		_, err = f.UpdateWorker(t.Context(), c, id, p)
+		_, err = f.Workers.UpdateWorker(t.Context(), c, id, p)
 		is.True(db.IsKind(err, db.Stale)) // the worker has changed since it was read
 	}
-	_, _, err = f.RestoreVersion(t.Context(), c, id, 1, []string{seen}, db.IdempotencyKey{})
+	_, _, err = f.Workers.RestoreVersion(t.Context(), c, id, 1, []string{seen}, db.IdempotencyKey{})
 	is.True(db.IsKind(err, db.Stale)) // a restoration is a change, too
-	now, err := f.Worker(t.Context(), c, id)
+	now, err := f.Workers.Worker(t.Context(), c, id)
 	is.NoErr(err)
 	is.Equal(now.Title, "A")
 	is.Equal(now.Instructions, "Help.")

@@ -149,39 +149,39 @@ func (p WorkerPatch) Check(f *db.Fields) {
 
 // New returns a new worker with the fields of p. Its origin is CreatedOrigin.
 func (p WorkerPatch) New() (n NewWorker) {
-	set(&n.Title, p.Title)
-	set(&n.Summary, p.Summary)
-	set(&n.Instructions, p.Instructions)
-	set(&n.Visibility, p.Visibility)
-	set(&n.Workspace, p.Workspace)
-	set(&n.KeepTaskDays, p.KeepTaskDays)
-	set(&n.OutputSchema, p.OutputSchema)
+	db.Set(&n.Title, p.Title)
+	db.Set(&n.Summary, p.Summary)
+	db.Set(&n.Instructions, p.Instructions)
+	db.Set(&n.Visibility, p.Visibility)
+	db.Set(&n.Workspace, p.Workspace)
+	db.Set(&n.KeepTaskDays, p.KeepTaskDays)
+	db.Set(&n.OutputSchema, p.OutputSchema)
 	p.apply(&n.Settings)
 	return n
 }
 
 // Apply sets the fields of w that p names.
 func (p WorkerPatch) Apply(w *Worker) {
-	set(&w.Title, p.Title)
-	set(&w.Summary, p.Summary)
-	set(&w.Visibility, p.Visibility)
-	set(&w.Origin, p.Origin)
-	set(&w.Workspace, p.Workspace)
-	set(&w.KeepTaskDays, p.KeepTaskDays)
-	set(&w.Instructions, p.Instructions)
-	set(&w.OutputSchema, p.OutputSchema)
+	db.Set(&w.Title, p.Title)
+	db.Set(&w.Summary, p.Summary)
+	db.Set(&w.Visibility, p.Visibility)
+	db.Set(&w.Origin, p.Origin)
+	db.Set(&w.Workspace, p.Workspace)
+	db.Set(&w.KeepTaskDays, p.KeepTaskDays)
+	db.Set(&w.Instructions, p.Instructions)
+	db.Set(&w.OutputSchema, p.OutputSchema)
 	p.apply(&w.Settings)
 }
 
 // apply changes the settings that p names.
 func (p WorkerPatch) apply(s *WorkerSettings) {
-	set(&s.Model, p.Model)
-	set(&s.ApprovalTools, p.ApprovalTools)
-	set(&s.MCPTools, p.MCPTools)
-	set(&s.Tools, p.Tools)
-	set(&s.StrangerTools, p.StrangerTools)
-	set(&s.Effort, p.Effort)
-	set(&s.Temperature, p.Temperature)
+	db.Set(&s.Model, p.Model)
+	db.Set(&s.ApprovalTools, p.ApprovalTools)
+	db.Set(&s.MCPTools, p.MCPTools)
+	db.Set(&s.Tools, p.Tools)
+	db.Set(&s.StrangerTools, p.StrangerTools)
+	db.Set(&s.Effort, p.Effort)
+	db.Set(&s.Temperature, p.Temperature)
 }
 
 // EqualDays reports whether two settings of KeepTaskDays are equal.
@@ -189,13 +189,6 @@ func EqualDays(a, b *int64) bool { return EqualNumbers(a, b) }
 
 // EqualNumbers reports whether two numbers are equal, or both missing.
 func EqualNumbers[T int64 | float64](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
-
-// set assigns *v to *field, unless v is nil.
-func set[T any](field *T, v *T) {
-	if v != nil {
-		*field = *v
-	}
-}
 
 // A WorkspaceKind decides which folder new tasks of a worker get.
 type WorkspaceKind string

@@ -59,7 +59,7 @@ func keepsWorker(q db.Querier) string {
 }
 
 // lockDeleted waits for the writes that keep a worker, and lets no other write keep it until the commit.
-func (s *Store) lockDeleted(ctx context.Context, tx db.Tx, w Worker) error {
+func (s *workerStore) lockDeleted(ctx context.Context, tx db.Tx, w Worker) error {
 	if !s.db.OnServer() {
 		return nil // the writes run one after the other
 	}

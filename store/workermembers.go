@@ -29,7 +29,7 @@ const maxWorkerMembers = 1000
 
 // WorkerMembers lists the users who are invited to a worker. It returns Forbidden unless the caller
 // created the worker.
-func (s *Store) WorkerMembers(ctx context.Context, c people.Caller, workerID string) ([]WorkerMember, error) {
+func (s *workerStore) WorkerMembers(ctx context.Context, c people.Caller, workerID string) ([]WorkerMember, error) {
 	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (s *Store) WorkerMembers(ctx context.Context, c people.Caller, workerID str
 
 // WorkerMember returns a user who is invited to a worker. It returns Forbidden unless the caller
 // created the worker.
-func (s *Store) WorkerMember(ctx context.Context, c people.Caller, workerID, userID string) (WorkerMember, error) {
+func (s *workerStore) WorkerMember(ctx context.Context, c people.Caller, workerID, userID string) (WorkerMember, error) {
 	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
 		return WorkerMember{}, err
 	}
@@ -49,7 +49,7 @@ func (s *Store) WorkerMember(ctx context.Context, c people.Caller, workerID, use
 
 // AddWorkerMember invites a user of the organization to a worker. It returns Forbidden unless the
 // caller created the worker. A second invitation changes nothing.
-func (s *Store) AddWorkerMember(ctx context.Context, c people.Caller, workerID, userID string) (m WorkerMember,
+func (s *workerStore) AddWorkerMember(ctx context.Context, c people.Caller, workerID, userID string) (m WorkerMember,
 	err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
@@ -80,13 +80,13 @@ func (s *Store) AddWorkerMember(ctx context.Context, c people.Caller, workerID, 
 			return err
 		}
 		s.db.Notify(tx, c.OrganizationID, db.ChangedWorkers)
-		return s.People.Audit(tx, c, "worker.member.add", workerID, map[string]any{"user": m.Email})
+		return s.people.Audit(tx, c, "worker.member.add", workerID, map[string]any{"user": m.Email})
 	})
 	return m, err
 }
 
 // InviteWorkerMember is AddWorkerMember for the user with that email address.
-func (s *Store) InviteWorkerMember(ctx context.Context, c people.Caller, workerID, email string) (WorkerMember, error) {
+func (s *workerStore) InviteWorkerMember(ctx context.Context, c people.Caller, workerID, email string) (WorkerMember, error) {
 	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
 		return WorkerMember{}, err
 	}
@@ -102,7 +102,7 @@ func (s *Store) InviteWorkerMember(ctx context.Context, c people.Caller, workerI
 
 // RemoveWorkerMember withdraws an invitation, and reports whether there was one. It returns
 // Forbidden unless the caller created the worker.
-func (s *Store) RemoveWorkerMember(ctx context.Context, c people.Caller, workerID, userID string) (removed bool,
+func (s *workerStore) RemoveWorkerMember(ctx context.Context, c people.Caller, workerID, userID string) (removed bool,
 	err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
@@ -118,14 +118,14 @@ func (s *Store) RemoveWorkerMember(ctx context.Context, c people.Caller, workerI
 			workerID, userID); err != nil {
 			return err
 		}
-		return s.People.Audit(tx, c, "worker.member.remove", workerID, map[string]any{"user": m.Email})
+		return s.people.Audit(tx, c, "worker.member.remove", workerID, map[string]any{"user": m.Email})
 	})
 	return removed, err
 }
 
 // WorkerCreator returns the creator of a worker that the caller may see. CreatedAt is the
 // time when the worker was created.
-func (s *Store) WorkerCreator(ctx context.Context, c people.Caller, id string) (WorkerMember, error) {
+func (s *workerStore) WorkerCreator(ctx context.Context, c people.Caller, id string) (WorkerMember, error) {
 	if _, err := visibleOrDeletedWorker(ctx, s.db, c, id); err != nil {
 		return WorkerMember{}, err
 	}

@@ -19,18 +19,18 @@ func TestInviteByAddress(t *testing.T) {
 	f.caller("Globex", "eve@globex.test", people.RoleOwner)
 	w := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
 	for _, email := range []string{"", "nobody@acme.test", "eve@globex.test", "mo@acme.test\x00"} {
-		_, err := f.InviteWorkerMember(f.ctx(), f.owner.Caller, w.ID, email)
+		_, err := f.Workers.InviteWorkerMember(f.ctx(), f.owner.Caller, w.ID, email)
 		is.True(db.IsKind(err, db.Invalid)) // users of other organizations are unknown here
 	}
-	is.True(db.IsKind(errOf(f.InviteWorkerMember(f.ctx(), mo.Caller, w.ID, "mo@acme.test")), db.Forbidden))
-	is.True(db.IsKind(errOf(f.WorkerCreator(f.ctx(), mo.Caller, w.ID)), db.Forbidden))
+	is.True(db.IsKind(errOf(f.Workers.InviteWorkerMember(f.ctx(), mo.Caller, w.ID, "mo@acme.test")), db.Forbidden))
+	is.True(db.IsKind(errOf(f.Workers.WorkerCreator(f.ctx(), mo.Caller, w.ID)), db.Forbidden))
 
-	m, err := f.InviteWorkerMember(f.ctx(), f.owner.Caller, w.ID, "MO@acme.test")
+	m, err := f.Workers.InviteWorkerMember(f.ctx(), f.owner.Caller, w.ID, "MO@acme.test")
 	is.NoErr(err)
 	is.Equal(m.UserID, mo.UserID)
-	_, err = f.InviteWorkerMember(f.ctx(), mo.Caller, w.ID, "ann@acme.test")
+	_, err = f.Workers.InviteWorkerMember(f.ctx(), mo.Caller, w.ID, "ann@acme.test")
 	is.True(db.IsKind(err, db.Forbidden)) // an invited member may not invite others
-	creator, err := f.WorkerCreator(f.ctx(), mo.Caller, w.ID)
+	creator, err := f.Workers.WorkerCreator(f.ctx(), mo.Caller, w.ID)
 	is.NoErr(err)
 	is.Equal(creator.UserID, f.owner.UserID)
 	is.Equal(creator.CreatedAt, w.CreatedAt)

@@ -11,7 +11,7 @@ import (
 
 // CreateWorker creates a worker of the caller. If a request with the same key has created
 // one before, it returns that worker, and replayed is true.
-func (s *Store) CreateWorker(ctx context.Context, c people.Caller, n NewWorker,
+func (s *workerStore) CreateWorker(ctx context.Context, c people.Caller, n NewWorker,
 	key db.IdempotencyKey) (w Worker, replayed bool, err error) {
 	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Worker, error) {
 		w, err := db.One(ctx, tx, scanWorker, selectWorker, id)
@@ -22,7 +22,7 @@ func (s *Store) CreateWorker(ctx context.Context, c people.Caller, n NewWorker,
 	})
 }
 
-func (s *Store) insertWorker(tx db.Tx, c people.Caller, n NewWorker) (Worker, error) {
+func (s *workerStore) insertWorker(tx db.Tx, c people.Caller, n NewWorker) (Worker, error) {
 	n.ID = cmp.Or(n.ID, db.NewID("wrk", s.db.Now()))
 	n.Title = cmp.Or(n.Title, generatedTitle(n.ID))
 	s.db.MakeStorable(&n.Title, &n.Summary, &n.Instructions)
@@ -48,15 +48,15 @@ func (s *Store) insertWorker(tx db.Tx, c people.Caller, n NewWorker) (Worker, er
 }
 
 // Worker returns a worker that the caller may see. A deleted worker is NotFound.
-func (s *Store) Worker(ctx context.Context, c people.Caller, id string) (Worker, error) {
+func (s *workerStore) Worker(ctx context.Context, c people.Caller, id string) (Worker, error) {
 	return visibleWorker(ctx, s.db, c, id)
 }
 
 // UpdateWorker changes a worker. It returns Forbidden unless the caller created it, NotFound
 // if it was deleted, and Stale if it has another revision than the patch expects. Turns that
 // were accepted before keep their instructions, schema and settings.
-func (s *Store) UpdateWorker(ctx context.Context, c people.Caller, id string, p WorkerPatch) (w Worker, err error) {
-	if err := s.Gate.RoomIn(ctx); err != nil {
+func (s *workerStore) UpdateWorker(ctx context.Context, c people.Caller, id string, p WorkerPatch) (w Worker, err error) {
+	if err := s.gate.RoomIn(ctx); err != nil {
 		return w, err
 	}
 	err = s.db.Write(ctx, func(tx db.Tx) error {
@@ -67,7 +67,7 @@ func (s *Store) UpdateWorker(ctx context.Context, c people.Caller, id string, p 
 }
 
 // changeWorker applies a patch. restoredFrom is the version that the patch repeats, or 0.
-func (s *Store) changeWorker(ctx context.Context, tx db.Tx, c people.Caller, id string, p WorkerPatch,
+func (s *workerStore) changeWorker(ctx context.Context, tx db.Tx, c people.Caller, id string, p WorkerPatch,
 	restoredFrom int64) (Worker, error) {
 	// The worker is read in the transaction, so that two concurrent patches of different fields are
 	// both kept.
@@ -108,7 +108,7 @@ func (s *Store) changeWorker(ctx context.Context, tx db.Tx, c people.Caller, id 
 }
 
 // auditWorker adds to the audit log the changes of a worker that matter for security.
-func (s *Store) auditWorker(tx db.Tx, c people.Caller, was, w Worker) error {
+func (s *workerStore) auditWorker(tx db.Tx, c people.Caller, was, w Worker) error {
 	rules := func(l ToolRules) any {
 		if l == nil {
 			return "default"
@@ -134,7 +134,7 @@ func (s *Store) auditWorker(tx db.Tx, c people.Caller, was, w Worker) error {
 			continue
 		}
 		detail := map[string]any{"title": w.Title, "from": change.from, "to": change.to}
-		if err := s.People.Audit(tx, c, change.action, w.ID, detail); err != nil {
+		if err := s.people.Audit(tx, c, change.action, w.ID, detail); err != nil {
 			return err
 		}
 	}
@@ -150,9 +150,9 @@ type WorkerQuery struct {
 	Scan   int          // most workers that are read for the page; 0: the usual number
 }
 
-// Workers returns a page of the workers that the caller may see, newest first, and the
+// List returns a page of the workers that the caller may see, newest first, and the
 // cursor of the next page, which is empty after the last.
-func (s *Store) Workers(ctx context.Context, c people.Caller, q WorkerQuery) ([]Worker, string, error) {
+func (s *workerStore) List(ctx context.Context, c people.Caller, q WorkerQuery) ([]Worker, string, error) {
 	var f db.Fields
 	q.Check(&f)
 	if err := f.Err(); err != nil {
@@ -200,7 +200,7 @@ func (q WorkerQuery) scope() db.Scope {
 // changes nothing if the worker has that content already. It returns the errors of UpdateWorker.
 // The caller has checked that the content can be used. If a request with the same key has
 // restored it before, replayed is true.
-func (s *Store) RestoreVersion(ctx context.Context, c people.Caller, id string, number int64, revisions []string,
+func (s *workerStore) RestoreVersion(ctx context.Context, c people.Caller, id string, number int64, revisions []string,
 	key db.IdempotencyKey) (w Worker, replayed bool, err error) {
 	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Worker, error) {
 		return ownWorker(ctx, tx, c, id)

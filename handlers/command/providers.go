@@ -59,14 +59,14 @@ func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []s
 	case call.Test != "":
 		_, err = rn.TestProvider(ctx, c, call.Test, call.Model)
 	case call.Remove != "":
-		_, err = d.Store.RemoveProvider(ctx, c, call.Remove)
+		_, err = d.Store.Workers.RemoveProvider(ctx, c, call.Remove)
 	case call.Default != nil:
 		err = d.setDefault(ctx, c, rn, strings.TrimSpace(*call.Default))
 	}
 	if err != nil {
 		return nil, err
 	}
-	all, err := d.Store.Providers(ctx, c)
+	all, err := d.Store.Workers.Providers(ctx, c)
 	for _, p := range all {
 		if call.Test == "" || p.Name == call.Test {
 			list = append(list, p)
@@ -82,11 +82,11 @@ func (d DataFolder) setDefault(ctx context.Context, c people.Caller, rn *runner.
 		}
 		chain = strings.Join(model.Chain(chain), ",")
 	}
-	now, err := d.Store.OrganizationModels(ctx, c.OrganizationID)
+	now, err := d.Store.Workers.OrganizationModels(ctx, c.OrganizationID)
 	if err != nil {
 		return err
 	}
-	return d.Store.SetDefaultModels(ctx, c, now.Chain, chain)
+	return d.Store.Workers.SetDefaultModels(ctx, c, now.Chain, chain)
 }
 
 // idleRunner returns a runner that executes no turns. It connects and tests the providers of a

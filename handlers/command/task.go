@@ -143,7 +143,7 @@ func (t *Task) prepare(ctx context.Context, n store.NewTurn, files []string) (in
 		n.NewWorker.Settings = settings
 	} else if len(t.Asks) > 0 {
 		return in, errors.New("--ask works only with a new worker: an existing worker has its own approvalTools")
-	} else if _, err := t.Store.Worker(ctx, n.Caller, n.WorkerID); err != nil {
+	} else if _, err := t.Store.Workers.Worker(ctx, n.Caller, n.WorkerID); err != nil {
 		return in, err
 	}
 	in.NewTurn, in.Files = n, make([]store.File, len(files))

@@ -201,7 +201,7 @@ func TestAccessToPages(t *testing.T) {
 				status, location, body := p.answered(p.pageRequest(r, row, c, th))
 				p.checkPage(r, row, c, in, status, location, body)
 				if strings.HasSuffix(r.pattern, "/pin") {
-					p.ok(p.store.UnpinWorker(t.Context(), p.who[c].Caller, th.worker.ID)) // each page would show it
+					p.ok(p.store.Workers.UnpinWorker(t.Context(), p.who[c].Caller, th.worker.ID)) // each page would show it
 				}
 				return body
 			})

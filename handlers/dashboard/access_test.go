@@ -288,10 +288,10 @@ func (p *visitors) make(in state) thing {
 	}
 	w := p.worker(who, store.NewWorker{Title: "Asked for", Visibility: visibility})
 	for _, c := range []caller{invited, uninvited} {
-		_, err := p.store.AddWorkerMember(ctx, who.Caller, w.ID, p.who[c].UserID)
+		_, err := p.store.Workers.AddWorkerMember(ctx, who.Caller, w.ID, p.who[c].UserID)
 		p.ok(err)
 	}
-	_, err := p.store.RemoveWorkerMember(ctx, who.Caller, w.ID, p.who[uninvited].UserID)
+	_, err := p.store.Workers.RemoveWorkerMember(ctx, who.Caller, w.ID, p.who[uninvited].UserID)
 	p.ok(err)
 	script := scripted(calling("write_file", "path", "a.txt", "content", "A"), calling("publish_file", "path", "a.txt"), "say Done")
 	turn := p.carryOut(who, store.NewTurn{WorkerID: w.ID, Input: script})
@@ -305,7 +305,7 @@ func (p *visitors) make(in state) thing {
 	e, err := p.store.RecordAttempt(ctx, d, store.Attempt{Manual: true, Success: true, ResponseStatus: 200})
 	p.ok(err)
 	secret := store.NewSecret{WorkerID: w.ID, Name: "S" + strings.TrimPrefix(sch.ID, "sch_"), Value: "12345678"}
-	_, err = p.store.SetSecret(ctx, who.Caller, secret)
+	_, err = p.store.Workers.SetSecret(ctx, who.Caller, secret)
 	p.ok(err)
 	held := store.NewEmail{Worker: w, Status: store.EmailHeld, Reason: "not a member", Verdicts: []byte("{}"), Subject: "Held",
 		MessageID: w.ID + "@example.net", From: "bob@example.net", To: w.ID + "@mail.example"}

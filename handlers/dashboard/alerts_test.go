@@ -58,7 +58,7 @@ func TestAlertsPage(t *testing.T) {
 func TestTaskElsewhere(t *testing.T) {
 	is, s, b := asOwner(t)
 	other, _ := storetest.Caller(t, s.store, "Other", "bob@example.com", people.RoleOwner)
-	w, _, err := s.store.CreateWorker(t.Context(), other.Caller, store.NewWorker{Title: "Theirs",
+	w, _, err := s.store.Workers.CreateWorker(t.Context(), other.Caller, store.NewWorker{Title: "Theirs",
 		Visibility: store.Private}, db.IdempotencyKey{})
 	is.NoErr(err)
 	path := ""

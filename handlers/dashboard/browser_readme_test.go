@@ -31,7 +31,7 @@ func officeSite(t *testing.T) (s *site, reporter store.Worker, task string) {
 			calling("write_file", "path", "report.md", "content", report), calling("publish_file", "path", "report.md")}, saying(report, "0ms")...)...)})
 	s.begin(s.owner, store.NewTurn{WorkerID: reporter.ID, Title: "Forecast of the fourth quarter", Input: scripted("say Reading the order book.", "wait 10m")})
 	s.asks(buyer, "Offer from Finca El Roble")
-	is.New(t).NoErr(s.store.SetDefaultModels(t.Context(), s.owner.Caller, "", "anthropic:claude-sonnet-4-5")) // no turn starts any more
+	is.New(t).NoErr(s.store.Workers.SetDefaultModels(t.Context(), s.owner.Caller, "", "anthropic:claude-sonnet-4-5")) // no turn starts any more
 	return s, reporter, turn.TaskID
 }
 

@@ -264,7 +264,7 @@ func TestBrowserStartersAndVersions(t *testing.T) {
 	w.open(page + "/settings")
 	w.fill("Instructions", "Mine.")
 	w.sees("Changed: Instructions")
-	_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, turn.WorkerID, store.WorkerPatch{Instructions: new("Theirs.")})
+	_, err := s.store.Workers.UpdateWorker(t.Context(), s.owner.Caller, turn.WorkerID, store.WorkerPatch{Instructions: new("Theirs.")})
 	is.NoErr(err)
 	w.click("Save")
 	w.sees("Somebody else changed this", "Theirs.", "Mine.")

@@ -171,7 +171,7 @@ func TestWorkersModelField(t *testing.T) {
 			continue
 		}
 		is.Equal(saved.status, http.StatusSeeOther)
-		now, err := s.store.Worker(t.Context(), s.owner.Caller, w.ID)
+		now, err := s.store.Workers.Worker(t.Context(), s.owner.Caller, w.ID)
 		is.NoErr(err)
 		is.Equal(now.Settings.Model, tt.want)
 	}

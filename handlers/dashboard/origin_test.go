@@ -18,7 +18,7 @@ func TestWorkersOfTasks(t *testing.T) {
 
 	p := b.send(b.form("/run", []string{"from", "home", "input", scripted("say Only once")}))
 	is.Equal(p.status, http.StatusSeeOther)
-	made, _, err := s.store.Workers(t.Context(), s.owner.Caller, store.WorkerQuery{Limit: 1})
+	made, _, err := s.store.Workers.List(t.Context(), s.owner.Caller, store.WorkerQuery{Limit: 1})
 	is.NoErr(err)
 	is.Equal(made[0].Origin, store.TaskOrigin)
 	address := "/workers/" + made[0].ID

@@ -43,7 +43,7 @@ func TestStarters(t *testing.T) {
 				}
 			}
 			ordertest.Above(is, calls, 0)
-			wrk, err := s.store.Worker(t.Context(), s.owner.Caller, turn.WorkerID)
+			wrk, err := s.store.Workers.Worker(t.Context(), s.owner.Caller, turn.WorkerID)
 			is.NoErr(err)
 			ordertest.Above(is, len(wrk.Instructions), 300)
 			is.True(wrk.Summary != "")

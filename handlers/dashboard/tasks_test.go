@@ -34,7 +34,7 @@ func calling(name string, arguments ...string) string {
 // worker creates a worker as that user.
 func (s *site) worker(who people.Identity, n store.NewWorker) store.Worker {
 	s.t.Helper()
-	w, _, err := s.store.CreateWorker(s.t.Context(), who.Caller, n, db.IdempotencyKey{})
+	w, _, err := s.store.Workers.CreateWorker(s.t.Context(), who.Caller, n, db.IdempotencyKey{})
 	s.ok(err)
 	return w
 }
@@ -164,7 +164,7 @@ func claimed(t testing.TB, st *store.Store, n store.NewTurn) store.Claim {
 	t.Helper()
 	is, ctx := is.New(t), t.Context()
 	who, _ := storetest.Caller(t, st, "Acme", "ann@example.com", people.RoleOwner)
-	w, _, err := st.CreateWorker(ctx, who.Caller, store.NewWorker{Title: "Busy"}, db.IdempotencyKey{})
+	w, _, err := st.Workers.CreateWorker(ctx, who.Caller, store.NewWorker{Title: "Busy"}, db.IdempotencyKey{})
 	is.NoErr(err)
 	n.Caller, n.WorkerID, n.Budget = who.Caller, w.ID, store.BudgetLow
 	_, err = st.CreateTurn(ctx, n)

@@ -20,7 +20,7 @@ func TestToolRules(t *testing.T) {
 	base := []string{"title", "Clerk", "visibility", "public", "toolsMode", "only", "tools", "read_file", "tools", "web_fetch", "toolsHosts", "*.example.org a.test",
 		"toolsOther", "gone.send", "strangerToolsMode", "only", "workspace", "task"}
 	now := func() store.Worker {
-		w, err := s.store.Worker(t.Context(), s.owner.Caller, w.ID)
+		w, err := s.store.Workers.Worker(t.Context(), s.owner.Caller, w.ID)
 		is.NoErr(err)
 		return w
 	}
@@ -39,7 +39,7 @@ func TestToolRules(t *testing.T) {
 	s.join("mo@example.com", people.RoleMember)
 	mo := s.signIn("mo@example.com")
 	mo.get(path).shows("<dt>Tools</dt><dd>all</dd>", "<code>publish_file</code>", "one folder for all tasks")
-	_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, w.ID, store.WorkerPatch{Tools: &store.ToolRules{{Tool: "shell", Commands: []string{"git", "ls"}}},
+	_, err := s.store.Workers.UpdateWorker(t.Context(), s.owner.Caller, w.ID, store.WorkerPatch{Tools: &store.ToolRules{{Tool: "shell", Commands: []string{"git", "ls"}}},
 		StrangerTools: &store.ToolRules{}})
 	is.NoErr(err)
 	mo.get(path).shows("<code>shell: git ls</code>", "<dt>Tools for non-members</dt><dd>none</dd>")

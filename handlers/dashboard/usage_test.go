@@ -16,10 +16,10 @@ import (
 )
 
 // used records usage of n workers on each of the last days.
-func (s *site) used(workers, days int) {
+func (s *site) used(number, days int) {
 	s.t.Helper()
-	for i := range workers {
-		w, _, err := s.store.CreateWorker(s.t.Context(), s.owner.Caller,
+	for i := range number {
+		w, _, err := s.store.Workers.CreateWorker(s.t.Context(), s.owner.Caller,
 			store.NewWorker{Title: "<b>Worker</b> " + strconv.Itoa(i) + strings.Repeat(` "`, 60)}, db.IdempotencyKey{})
 		s.ok(err)
 		storetest.Exec(s.t, s.store, `INSERT INTO usage (organization_id, day, worker_id, api_key_id, triggered_by, turns, failures, steps, input_tokens, output_tokens, cost, duration_ms)

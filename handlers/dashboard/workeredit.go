@@ -123,7 +123,7 @@ func (d *Dashboard) saveWorker(r *frame.Request, f *frame.Form, now store.Worker
 		return both, nil
 	}
 	mine.Revisions = []string{now.Revision()}
-	_, err = d.Store.UpdateWorker(r.Context(), r.Who.Caller, now.ID, mine)
+	_, err = d.Store.Workers.UpdateWorker(r.Context(), r.Who.Caller, now.ID, mine)
 	return nil, err
 }
 

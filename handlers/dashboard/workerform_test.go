@@ -18,7 +18,7 @@ func (s *site) madeWorker(p page) store.Worker {
 	s.t.Helper()
 	id, _, _ := strings.Cut(strings.TrimPrefix(p.location(), "/workers/"), "/")
 	id, _, _ = strings.Cut(id, "?")
-	w, err := s.store.Worker(s.t.Context(), s.owner.Caller, id)
+	w, err := s.store.Workers.Worker(s.t.Context(), s.owner.Caller, id)
 	if err != nil {
 		s.t.Fatalf("%d %s: %v", p.status, p.location(), err)
 	}
@@ -42,7 +42,7 @@ func TestFormWorker(t *testing.T) {
 	settings := "/workers/" + w.ID + "/settings"
 	update := func() store.Worker {
 		is.Equal(post(settings).status, http.StatusSeeOther)
-		now, err := s.store.Worker(t.Context(), s.owner.Caller, w.ID)
+		now, err := s.store.Workers.Worker(t.Context(), s.owner.Caller, w.ID)
 		is.NoErr(err)
 		return now
 	}
@@ -82,7 +82,7 @@ func TestFormWorkerOnce(t *testing.T) {
 	}
 	w := s.madeWorker(page{header: http.Header{"Location": {ids[0]}}})
 	is.True(w.Instructions != "" && w.Title != "")
-	others, _, err := s.store.Workers(t.Context(), s.owner.Caller, store.WorkerQuery{Limit: 10})
+	others, _, err := s.store.Workers.List(t.Context(), s.owner.Caller, store.WorkerQuery{Limit: 10})
 	is.NoErr(err)
 	is.Equal(len(others), 1)
 	s.join("mo@example.com", people.RoleMember)
@@ -122,7 +122,7 @@ func TestTwoPeopleEdit(t *testing.T) {
 			settings := "/workers/" + w.ID + "/settings"
 			values := formValues(b.get(settings).body)
 			is.Equal(values["revision"], w.Revision())
-			_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, w.ID, tt.theirs)
+			_, err := s.store.Workers.UpdateWorker(t.Context(), s.owner.Caller, w.ID, tt.theirs)
 			is.NoErr(err)
 			send := func() page {
 				for i := 0; i+1 < len(tt.change); i += 2 {
@@ -136,7 +136,7 @@ func TestTwoPeopleEdit(t *testing.T) {
 			}
 			p := send()
 			is.Equal(p.status, tt.status)
-			now, err := s.store.Worker(t.Context(), s.owner.Caller, w.ID)
+			now, err := s.store.Workers.Worker(t.Context(), s.owner.Caller, w.ID)
 			is.NoErr(err)
 			got := now.Instructions + " " + now.Title + " " + now.Settings.Model
 			if len(now.Settings.ApprovalTools) > 0 {

@@ -23,7 +23,7 @@ const membersShown = 200
 
 func (d *Dashboard) workerMembersPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) (err error) {
 	p := workerMembersPage{Form: cmp.Or(f, frame.NewForm(nil))}
-	if p.Members, err = d.Store.WorkerMembers(r.Context(), r.Who.Caller, r.Head.ID); err != nil {
+	if p.Members, err = d.Store.Workers.WorkerMembers(r.Context(), r.Who.Caller, r.Head.ID); err != nil {
 		return err
 	}
 	p.More = max(0, len(p.Members)-membersShown)
@@ -36,12 +36,12 @@ func (d *Dashboard) workerMembersPage(w http.ResponseWriter, r *frame.Request, s
 
 func (d *Dashboard) inviteWorkerMember(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	id := r.Params.ByName("workerId")
-	_, err := d.Store.InviteWorkerMember(r.Context(), r.Who.Caller, id, strings.TrimSpace(f.Get("email")))
+	_, err := d.Store.Workers.InviteWorkerMember(r.Context(), r.Who.Caller, id, strings.TrimSpace(f.Get("email")))
 	return frame.Done("/workers/"+id+"/members", "worker-member-invited"), err
 }
 
 func (d *Dashboard) removeWorkerMember(r *frame.Request) (string, error) {
 	id := r.Params.ByName("workerId")
-	_, err := d.Store.RemoveWorkerMember(r.Context(), r.Who.Caller, id, r.Params.ByName("userId"))
+	_, err := d.Store.Workers.RemoveWorkerMember(r.Context(), r.Who.Caller, id, r.Params.ByName("userId"))
 	return frame.Done("/workers/"+id+"/members", "worker-member-removed"), err
 }

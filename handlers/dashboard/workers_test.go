@@ -132,7 +132,7 @@ func TestNewWorker(t *testing.T) {
 	is.True(strings.HasPrefix(p.location(), "/tasks/"))
 	turn := s.ended(strings.TrimPrefix(p.location(), "/tasks/"))
 	is.Equal(turn.Status, store.Completed)
-	made, err := s.store.Worker(t.Context(), s.owner.Caller, turn.WorkerID)
+	made, err := s.store.Workers.Worker(t.Context(), s.owner.Caller, turn.WorkerID)
 	is.NoErr(err)
 	is.Equal(made.Title, "Write a haiku about rivers to haiku.md")
 	is.Equal(made.Instructions, "Write a haiku about rivers to haiku.md")
@@ -154,7 +154,7 @@ func TestNewWorker(t *testing.T) {
 	is.True(strings.HasSuffix(p.location(), "?done=worker-made"))
 	is.Equal(b.post("/workers", fields...).location(), p.location()) // a double click
 	id := strings.TrimSuffix(strings.TrimPrefix(p.location(), "/workers/"), "?done=worker-made")
-	made, err = s.store.Worker(t.Context(), s.owner.Caller, id)
+	made, err = s.store.Workers.Worker(t.Context(), s.owner.Caller, id)
 	is.NoErr(err)
 	is.Equal(made.Title, "Clerk")
 	is.Equal(made.Instructions, "One.\nTwo.")
@@ -237,12 +237,12 @@ func TestWorkerSettings(t *testing.T) {
 	same := []string{"title", "Clerk", "summary", "", "instructions", "Be brief.", "visibility", "public", "outputSchema", "{\r\n  \"type\": \"object\"\r\n}",
 		"approvalTools", "write_file", "otherApprovalTools", "crm.send", "mcpTools", "crm", "model", ""}
 	is.Equal(b.post(path, same...).location(), path+"?done=worker-changed")
-	now, err := s.store.Worker(t.Context(), s.owner.Caller, w.ID)
+	now, err := s.store.Workers.Worker(t.Context(), s.owner.Caller, w.ID)
 	is.NoErr(err)
 	is.Equal(now.Version, int64(1))
 
 	is.Equal(b.post(path, "title", "Chief clerk", "summary", "x", "instructions", "", "visibility", "private").status, http.StatusSeeOther)
-	now, err = s.store.Worker(t.Context(), s.owner.Caller, w.ID)
+	now, err = s.store.Workers.Worker(t.Context(), s.owner.Caller, w.ID)
 	is.NoErr(err)
 	is.Equal(now.Version, int64(2))
 	is.Equal(now.Title+now.Summary+now.Instructions+string(now.Visibility)+string(now.OutputSchema), "Chief clerkxprivate")

@@ -83,7 +83,7 @@ func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *frame.Request, statu
 // previewRuns answers with the next runs of the schedule in a form, one a line, or with the
 // message of its first error. A script calls it while the user types.
 func (d *Dashboard) previewRuns(w http.ResponseWriter, r *frame.Request) error {
-	if _, err := d.Store.Worker(r.Context(), r.Who.Caller, r.Params.ByName("workerId")); err != nil {
+	if _, err := d.Store.Workers.Worker(r.Context(), r.Who.Caller, r.Params.ByName("workerId")); err != nil {
 		return err
 	}
 	var wrong db.Fields

@@ -60,7 +60,7 @@ func (d *Dashboard) listVersions(w http.ResponseWriter, r *frame.Request) error 
 
 // versionRows returns a page of a worker's versions, and the cursor of the next page.
 func (d *Dashboard) versionRows(r *frame.Request, cursor string, limit int) ([]versionRow, string, error) {
-	list, next, err := d.Store.WorkerVersions(r.Context(), r.Who.Caller, r.Head.ID, cursor, limit)
+	list, next, err := d.Store.Workers.WorkerVersions(r.Context(), r.Who.Caller, r.Head.ID, cursor, limit)
 	if err != nil {
 		return nil, "", err
 	}
@@ -195,7 +195,7 @@ func (d *Dashboard) versionPage(w http.ResponseWriter, r *frame.Request) (err er
 		}
 	}
 	if p.Other != 0 {
-		other, err := d.Store.WorkerVersion(r.Context(), r.Who.Caller, r.Head.ID, p.Other)
+		other, err := d.Store.Workers.WorkerVersion(r.Context(), r.Who.Caller, r.Head.ID, p.Other)
 		if err != nil {
 			return err
 		}
@@ -222,7 +222,7 @@ func (p versionPage) Newer() int64 { return max(p.Other, p.Version.Number) }
 // version returns the version of that number.
 func (d *Dashboard) version(r *frame.Request, number string) (store.WorkerVersion, error) {
 	n, _ := strconv.ParseInt(number, 10, 64) // no version has the number 0
-	return d.Store.WorkerVersion(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), n)
+	return d.Store.Workers.WorkerVersion(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), n)
 }
 
 // restoreVersion creates a new version with the content of an older one.

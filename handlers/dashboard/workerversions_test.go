@@ -12,7 +12,7 @@ import (
 func TestVersionPages(t *testing.T) {
 	is, s, v := asOwner(t)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Scribe", Instructions: "Write.\nBe brief.\n<b>", Settings: store.WorkerSettings{Model: "offline"}})
-	_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, wrk.ID, store.WorkerPatch{
+	_, err := s.store.Workers.UpdateWorker(t.Context(), s.owner.Caller, wrk.ID, store.WorkerPatch{
 		Instructions: new("Write.\nBe kind.\n<b>"), Model: new(""), ApprovalTools: &[]string{"shell"}})
 	is.NoErr(err)
 	base := "/workers/" + wrk.ID

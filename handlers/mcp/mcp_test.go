@@ -73,7 +73,7 @@ func toolNames(t testing.TB, c *sdk.ClientSession) []string {
 // newWorker creates a worker in the store.
 func newWorker(t testing.TB, s *site, title string, v store.Visibility) store.Worker {
 	t.Helper()
-	w, _, err := s.Store.CreateWorker(t.Context(), s.Owner.Caller, store.NewWorker{Title: title, Summary: "Says it.",
+	w, _, err := s.Store.Workers.CreateWorker(t.Context(), s.Owner.Caller, store.NewWorker{Title: title, Summary: "Says it.",
 		Visibility: v}, db.IdempotencyKey{})
 	is.New(t).NoErr(err)
 	return w
@@ -114,7 +114,7 @@ func TestMCPRunsWorkers(t *testing.T) {
 // client that knows its id may run it.
 func TestMCPHidesWorkersOfTasks(t *testing.T) {
 	is, s := onServer(t)
-	made, _, err := s.Store.CreateWorker(t.Context(), s.Owner.Caller,
+	made, _, err := s.Store.Workers.CreateWorker(t.Context(), s.Owner.Caller,
 		store.NewWorker{Title: "Once", Origin: store.TaskOrigin}, db.IdempotencyKey{})
 	is.NoErr(err)
 	c := s.client(t, "", nil)
@@ -125,7 +125,7 @@ func TestMCPHidesWorkersOfTasks(t *testing.T) {
 	is.Equal(run["status"], "completed")
 
 	kept := store.CreatedOrigin
-	_, err = s.Store.UpdateWorker(t.Context(), s.Owner.Caller, made.ID, store.WorkerPatch{Origin: &kept})
+	_, err = s.Store.Workers.UpdateWorker(t.Context(), s.Owner.Caller, made.ID, store.WorkerPatch{Origin: &kept})
 	is.NoErr(err)
 	is.Equal(len(toolNames(t, c)), 4)
 	_, list, _ = callTool(t, c, "list_workers", map[string]any{})
@@ -138,7 +138,7 @@ func TestMCPNameOfAToolSurvivesItsTitle(t *testing.T) {
 	c := s.client(t, "", nil)
 	old := toolNames(t, c)[3]
 	title := strings.Repeat("After ", 30)
-	_, err := s.Store.UpdateWorker(t.Context(), s.Owner.Caller, w.ID, store.WorkerPatch{Title: &title})
+	_, err := s.Store.Workers.UpdateWorker(t.Context(), s.Owner.Caller, w.ID, store.WorkerPatch{Title: &title})
 	is.NoErr(err)
 	text, _, _ := callTool(t, c, old, map[string]any{"input": "```offline\nsay Still here.\n```"})
 	is.True(strings.HasPrefix(text, "Still here."))
@@ -243,7 +243,7 @@ func TestMCPProgressAndPatience(t *testing.T) {
 
 func TestMCPReportsApprovals(t *testing.T) {
 	is, s := onServer(t)
-	w, _, err := s.Store.CreateWorker(t.Context(), s.Owner.Caller, store.NewWorker{Title: "Careful",
+	w, _, err := s.Store.Workers.CreateWorker(t.Context(), s.Owner.Caller, store.NewWorker{Title: "Careful",
 		Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}}, db.IdempotencyKey{})
 	is.NoErr(err)
 	c := s.client(t, "2025-11-25", nil)

@@ -169,16 +169,16 @@ func (s *Server) listTools(ctx context.Context, c *call, req *sdk.ListToolsReque
 		cursor, list.Tools = after, []*sdk.Tool{}
 	}
 	q := store.WorkerQuery{Origin: store.CreatedOrigin, Cursor: cursor, Limit: workerToolsPage}
-	workers, after, err := s.cfg.Store.Workers(ctx, c.who.Caller, q)
+	found, after, err := s.cfg.Store.Workers.List(ctx, c.who.Caller, q)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: handlers.ProblemOf(err).Message}
 	}
-	for _, w := range workers {
+	for _, w := range found {
 		if w.Visibility == store.Public {
 			list.Tools = append(list.Tools, workerTool(w))
 		}
 	}
-	if listed += len(workers); after != "" && listed < maxWorkerTools {
+	if listed += len(found); after != "" && listed < maxWorkerTools {
 		list.NextCursor = strconv.Itoa(listed) + ":" + after
 	}
 	return list, nil
@@ -237,15 +237,15 @@ func (s *Server) listWorkers(ctx context.Context, c *call) (*sdk.CallToolResult,
 	if err := c.args.Invalid.Err(); err != nil {
 		return nil, err
 	}
-	workers, next, err := s.cfg.Store.Workers(ctx, c.who.Caller, q)
+	found, next, err := s.cfg.Store.Workers.List(ctx, c.who.Caller, q)
 	if err != nil {
 		return nil, err
 	}
 	list := struct {
 		Items      []workerView `json:"items"`
 		NextCursor *string      `json:"nextCursor"`
-	}{make([]workerView, 0, len(workers)), view.Optional(next)}
-	for _, w := range workers {
+	}{make([]workerView, 0, len(found)), view.Optional(next)}
+	for _, w := range found {
 		item := workerView{ID: w.ID, Title: w.Title, Summary: w.Summary}
 		if w.Visibility == store.Public {
 			item.Tool = workerTool(w).Name

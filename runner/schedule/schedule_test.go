@@ -43,7 +43,7 @@ func newFixture(t testing.TB, opt store.Options) *fixture {
 	f.Store = storetest.Open(t, opt)
 	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", people.RoleOwner)
 	var err error
-	f.worker, _, err = f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, db.IdempotencyKey{})
+	f.worker, _, err = f.Workers.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, db.IdempotencyKey{})
 	is.New(t).NoErr(err)
 	return f
 }
@@ -77,7 +77,7 @@ func (f *fixture) schedule(input string, w store.When) store.Schedule {
 	f.t.Helper()
 	if f.made++; f.made%100 == 0 {
 		var err error
-		f.worker, _, err = f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, db.IdempotencyKey{})
+		f.worker, _, err = f.Workers.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, db.IdempotencyKey{})
 		is.New(f.t).NoErr(err)
 	}
 	sch, _, err := f.CreateSchedule(f.t.Context(), f.owner.Caller,

@@ -29,7 +29,7 @@ func (f *fixture) alertHook(url string) store.AlertChannel {
 // fail creates a task whose turn ends with an error.
 func (f *fixture) fail(title string) (taskID string) {
 	f.t.Helper()
-	w, _, err := f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{Title: "A & B"}, db.IdempotencyKey{})
+	w, _, err := f.Workers.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{Title: "A & B"}, db.IdempotencyKey{})
 	is.New(f.t).NoErr(err)
 	return f.finish(store.NewTurn{WorkerID: w.ID, Input: "x", Title: title},
 		store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x", Message: "y"}})

@@ -81,7 +81,7 @@ func (f *fixture) stop() {
 // worker creates a worker whose webhook is url.
 func (f *fixture) worker(url string) store.Worker {
 	f.t.Helper()
-	w, _, err := f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, db.IdempotencyKey{})
+	w, _, err := f.Workers.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, db.IdempotencyKey{})
 	if err == nil {
 		_, err = f.SetWebhook(f.t.Context(), f.owner.Caller, w.ID, url)
 	}

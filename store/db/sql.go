@@ -228,3 +228,10 @@ func NullMillis(t time.Time) any {
 	}
 	return t.UnixMilli()
 }
+
+// Set assigns *v to *field, unless v is nil: a change without a field leaves it as it is.
+func Set[T any](field *T, v *T) {
+	if v != nil {
+		*field = *v
+	}
+}

@@ -107,7 +107,7 @@ func (d *Pages) modelsPage(w http.ResponseWriter, r *frame.Request, status int, 
 	if err != nil {
 		return err
 	}
-	providers, err := d.Store.Providers(r.Context(), r.Who.Caller)
+	providers, err := d.Store.Workers.Providers(r.Context(), r.Who.Caller)
 	if err != nil {
 		return err
 	}
@@ -300,7 +300,7 @@ func (d *Pages) tested(r *frame.Request, name, modelName, message string) (strin
 }
 
 func (d *Pages) removeProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
-	_, err := d.Store.RemoveProvider(r.Context(), r.Who.Caller, r.Params.ByName("name"))
+	_, err := d.Store.Workers.RemoveProvider(r.Context(), r.Who.Caller, r.Params.ByName("name"))
 	return frame.Done(frame.ModelsPath, "provider-removed"), err
 }
 
@@ -335,7 +335,7 @@ func (d *Pages) changeDefault(_ http.ResponseWriter, r *frame.Request, f *frame.
 			return "", db.Fields{{Path: "model", Message: err.Error()}}.Err()
 		}
 	}
-	return frame.Done(frame.ModelsPath, "default-changed"), d.Store.SetDefaultModels(r.Context(), r.Who.Caller, was, now)
+	return frame.Done(frame.ModelsPath, "default-changed"), d.Store.Workers.SetDefaultModels(r.Context(), r.Who.Caller, was, now)
 }
 
 // trimmed returns the value of a field without surrounding spaces, which people paste with it.

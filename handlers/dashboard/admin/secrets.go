@@ -39,7 +39,7 @@ func (d *Pages) secretsPage(w http.ResponseWriter, r *frame.Request, status int,
 		}
 		title = r.Head.PageTitle(r)
 	}
-	if p.Secrets, err = d.Store.Secrets(r.Context(), r.Who.Caller, workerID); err != nil {
+	if p.Secrets, err = d.Store.Workers.Secrets(r.Context(), r.Who.Caller, workerID); err != nil {
 		return err
 	}
 	return d.Render(w, r, status, "secrets.html", title, p)
@@ -51,12 +51,12 @@ func (d *Pages) setSecret(_ http.ResponseWriter, r *frame.Request, f *frame.Form
 	// People paste values with spaces and line ends around them, which the store refuses.
 	n := store.NewSecret{WorkerID: r.Params.ByName("workerId"), Name: strings.TrimSpace(f.Get("name")),
 		Value: strings.TrimSpace(f.Text("value")), Hosts: strings.Fields(strings.ReplaceAll(f.Get("hosts"), ",", " "))}
-	_, err := d.Store.SetSecret(r.Context(), r.Who.Caller, n)
+	_, err := d.Store.Workers.SetSecret(r.Context(), r.Who.Caller, n)
 	return frame.Done(secretsAddress(r), "secret-set"), err
 }
 
 func (d *Pages) deleteSecret(r *frame.Request) (string, error) {
-	_, err := d.Store.DeleteSecret(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), r.Params.ByName("name"))
+	_, err := d.Store.Workers.DeleteSecret(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), r.Params.ByName("name"))
 	return frame.Done(secretsAddress(r), "secret-deleted"), err
 }
 

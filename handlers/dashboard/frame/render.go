@@ -106,7 +106,7 @@ func (fr *Frame) Render(w http.ResponseWriter, r *Request, status int, file, tit
 			return err
 		}
 		v.Model = fr.ModelState(r.Context(), r.Who.OrganizationID)
-		if v.Pinned, err = fr.Store.Pins(r.Context(), r.Who.Caller); err != nil {
+		if v.Pinned, err = fr.Store.Workers.Pins(r.Context(), r.Who.Caller); err != nil {
 			return err
 		}
 		v.Busy = fr.Runner.Streams.Busy(r.Who.OrganizationID)

@@ -31,11 +31,11 @@ func (h WorkerHead) PageTitle(r *Request) string {
 // HeadOf returns the head of a page for the worker that the address names.
 func (fr *Frame) HeadOf(r *Request, tab string) (WorkerHead, error) {
 	id := r.Params.ByName("workerId")
-	wrk, err := fr.Store.Worker(r.Context(), r.Who.Caller, id)
+	wrk, err := fr.Store.Workers.Worker(r.Context(), r.Who.Caller, id)
 	if err != nil {
 		return WorkerHead{}, err
 	}
-	creator, err := fr.Store.WorkerCreator(r.Context(), r.Who.Caller, id)
+	creator, err := fr.Store.Workers.WorkerCreator(r.Context(), r.Who.Caller, id)
 	return WorkerHead{Worker: wrk, Creator: creator, Mine: wrk.UserID == r.Who.UserID, Tab: tab}, err
 }
 

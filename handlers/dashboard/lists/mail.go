@@ -139,7 +139,7 @@ func (d *Pages) listMail(path string) frame.Handle {
 
 // addressForMail puts the mail address of a worker into p as an example.
 func (d *Pages) addressForMail(r *frame.Request, p *mailList) error {
-	workers, _, err := d.Store.Workers(r.Context(), r.Who.Caller, store.WorkerQuery{Origin: store.CreatedOrigin, Limit: 1})
+	workers, _, err := d.Store.Workers.List(r.Context(), r.Who.Caller, store.WorkerQuery{Origin: store.CreatedOrigin, Limit: 1})
 	p.Address = "WORKER_ID@" + d.cfg.MailDomain
 	if len(workers) > 0 {
 		p.Address, p.Worker = workers[0].ID+"@"+d.cfg.MailDomain, true
@@ -194,7 +194,7 @@ func (d *Pages) showMail(w http.ResponseWriter, r *frame.Request) error {
 		Verdicts: verdictsOf(r, e.Verdicts)}
 	p.Relay = p.Kept() && d.cfg.Relay() // only where it matters: the first call may take long
 	// The mail of a deleted worker stays readable.
-	if p.Worker, err = d.Store.Worker(r.Context(), r.Who.Caller, e.WorkerID); err != nil && !db.IsNotFound(err) {
+	if p.Worker, err = d.Store.Workers.Worker(r.Context(), r.Who.Caller, e.WorkerID); err != nil && !db.IsNotFound(err) {
 		return err
 	}
 	// The store decides, so that the page offers no useless button: mail for the postmaster starts

@@ -105,7 +105,7 @@ func marked(title, part string) searchResult {
 }
 
 func (d *Pages) findWorkers(r *frame.Request, part string) (list []searchResult, err error) {
-	workers, _, err := d.Store.Workers(r.Context(), r.Who.Caller,
+	workers, _, err := d.Store.Workers.List(r.Context(), r.Who.Caller,
 		store.WorkerQuery{Text: part, Origin: store.CreatedOrigin, Limit: maxPerKind, Scan: store.MaxSearched})
 	for _, w := range workers {
 		f := marked(w.Title, part)

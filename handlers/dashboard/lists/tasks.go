@@ -198,7 +198,7 @@ func taskQuery(v url.Values) (store.TaskQuery, error) {
 
 // workerOptions returns the choices of the worker filter: the newest workers, and the chosen one.
 func (d *Pages) workerOptions(r *frame.Request, chosen string) ([]frame.Option, error) {
-	workers, _, err := d.Store.Workers(r.Context(), r.Who.Caller,
+	workers, _, err := d.Store.Workers.List(r.Context(), r.Who.Caller,
 		store.WorkerQuery{Origin: store.CreatedOrigin, Limit: workersInList})
 	if err != nil {
 		return nil, err
@@ -213,7 +213,7 @@ func (d *Pages) workerOptions(r *frame.Request, chosen string) ([]frame.Option, 
 		// A task made the worker, or it is old. If it was deleted, or the user may not see it, the
 		// filter shows its id.
 		title := chosen
-		w, err := d.Store.Worker(r.Context(), r.Who.Caller, chosen)
+		w, err := d.Store.Workers.Worker(r.Context(), r.Who.Caller, chosen)
 		switch {
 		case err == nil:
 			title = show.Ellipsis(w.Title, titleInFilter)

@@ -41,14 +41,14 @@ func barsOf(counts []int64) (bars []bar, sum int64) {
 }
 
 // workerRows returns the rows of workers.
-func (d *Pages) workerRows(r *frame.Request, workers []store.Worker) ([]workerRow, error) {
-	pins, err := d.Store.Pins(r.Context(), r.Who.Caller)
+func (d *Pages) workerRows(r *frame.Request, list []store.Worker) ([]workerRow, error) {
+	pins, err := d.Store.Workers.Pins(r.Context(), r.Who.Caller)
 	if err != nil {
 		return nil, err
 	}
 	names := map[string]string{}
-	rows := make([]workerRow, 0, len(workers))
-	for _, w := range workers {
+	rows := make([]workerRow, 0, len(list))
+	for _, w := range list {
 		row := workerRow{Worker: w, Pinned: slices.ContainsFunc(pins, func(p store.Pin) bool { return p.ID == w.ID })}
 		row.By, err = frame.Once(names, w.UserID, func() (string, error) { return d.Store.People.UserName(r.Context(), w.UserID) })
 		if err != nil {
@@ -99,17 +99,17 @@ func (d *Pages) waitsFor(r *frame.Request, t store.Task) (bool, error) {
 // keepWorker puts a worker that a task made into the lists.
 func (d *Pages) keepWorker(r *frame.Request) (string, error) {
 	kept := store.CreatedOrigin
-	w, err := d.Store.UpdateWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"),
+	w, err := d.Store.Workers.UpdateWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"),
 		store.WorkerPatch{Origin: &kept})
 	return frame.Done("/workers/"+w.ID, "worker-kept"), err
 }
 
 func (d *Pages) pinWorker(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
-	return backTo(f), d.Store.PinWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"))
+	return backTo(f), d.Store.Workers.PinWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"))
 }
 
 func (d *Pages) unpinWorker(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
-	return backTo(f), d.Store.UnpinWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"))
+	return backTo(f), d.Store.Workers.UnpinWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"))
 }
 
 // backTo returns the page from which a form was sent, if it is on this server, otherwise the list

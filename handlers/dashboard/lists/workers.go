@@ -39,7 +39,7 @@ func (d *Pages) hidesWorkers(r *frame.Request, origin store.WorkerOrigin) (bool,
 	if origin == store.TaskOrigin {
 		return false, nil
 	}
-	made, _, err := d.Store.Workers(r.Context(), r.Who.Caller, store.WorkerQuery{Origin: store.TaskOrigin, Limit: 1})
+	made, _, err := d.Store.Workers.List(r.Context(), r.Who.Caller, store.WorkerQuery{Origin: store.TaskOrigin, Limit: 1})
 	return len(made) > 0, err
 }
 
@@ -52,7 +52,7 @@ func (d *Pages) listWorkers(w http.ResponseWriter, r *frame.Request) error {
 	if p.OfTasks {
 		q.Origin = store.TaskOrigin
 	}
-	workers, next, err := d.Store.Workers(r.Context(), r.Who.Caller, q)
+	workers, next, err := d.Store.Workers.List(r.Context(), r.Who.Caller, q)
 	status, err := p.Form.ListStatus(r, err)
 	if err != nil {
 		return err
