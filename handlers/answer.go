@@ -9,6 +9,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // accept checks the rest of the body, passes the instruction to the runner, and answers as the
@@ -89,7 +90,7 @@ func (a *API) turnRun(ctx context.Context, accepted store.Accepted, conv *store.
 	sdk view.SDK) (view.Run, error) {
 	if conv != nil && !accepted.Replayed && accepted.Answered == nil {
 		// The run view holds only these fields of the worker, and they never change.
-		wrk := store.Worker{ID: accepted.Turn.WorkerID, CreatedAt: accepted.WorkerCreatedAt}
+		wrk := workers.Worker{ID: accepted.Turn.WorkerID, CreatedAt: accepted.WorkerCreatedAt}
 		return a.views.LastTurnRun(ctx, wrk, *conv, sdk)
 	}
 	wrk, err := a.store.WorkerOfTurn(ctx, accepted.Turn)

@@ -5,7 +5,7 @@ import (
 
 	"journeyman/runner"
 	"journeyman/runner/view"
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // A modelItem is a model that a worker may choose, as the API shows it.
@@ -29,7 +29,7 @@ func (a *API) listModels(w http.ResponseWriter, r *request) error {
 	return respondOK(w, map[string]any{"default": choices.Default, "items": items}, err)
 }
 
-func newModelItem(g runner.ModelGroup, m store.ListedModel) modelItem {
+func newModelItem(g runner.ModelGroup, m workers.ListedModel) modelItem {
 	item := modelItem{Name: m.Name, Provider: view.Optional(g.Name), Abilities: m.Abilities}
 	if m.ContextWindow > 0 {
 		item.ContextWindow = &m.ContextWindow

@@ -4,18 +4,19 @@ import (
 	"strings"
 	"testing"
 
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // TestListModels checks that the models of a connected provider are listed for its organization
 // only.
 func TestListModels(t *testing.T) {
 	is, s := onServer(t)
-	p, err := s.store.Workers.AddProvider(t.Context(), s.owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama,
+	p, err := s.store.Workers.AddProvider(t.Context(), s.owner.Caller, workers.NewProvider{Name: "box",
+		Kind:    workers.KindOllama,
 		BaseURL: "http://box.test:11434", Key: "hush-hush-hush"})
 	is.NoErr(err)
-	list := []store.ListedModel{{Name: "m", ContextWindow: 8192, Abilities: []string{"tools"}}}
-	is.NoErr(s.store.Workers.RecordProviderTest(t.Context(), s.owner.Caller, p, store.ProviderTest{}, list, "box:m"))
+	list := []workers.ListedModel{{Name: "m", ContextWindow: 8192, Abilities: []string{"tools"}}}
+	is.NoErr(s.store.Workers.RecordProviderTest(t.Context(), s.owner.Caller, p, workers.ProviderTest{}, list, "box:m"))
 	mo, _ := s.member(t, "mo@example.com")
 	for _, c := range []*site{s, mo} {
 		got := string(c.must(t, "GET", "/api/models", "").body)

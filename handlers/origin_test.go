@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // TestOrigin checks the origin of workers that come about in different ways.
@@ -89,7 +89,7 @@ func TestWorkersByOrigin(t *testing.T) {
 	}
 	want[""] = all
 	var cursor string
-	for _, origin := range []string{"", string(store.CreatedOrigin), string(store.TaskOrigin)} {
+	for _, origin := range []string{"", string(workers.CreatedOrigin), string(workers.TaskOrigin)} {
 		var got []string
 		for path := "/api/workers?limit=2&q=number&origin=" + origin; ; {
 			r := s.must(t, "GET", path+"&cursor="+cursor, "")

@@ -15,6 +15,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // A worker can be exported as a YAML file, and imported as a new worker. The file holds the
@@ -63,7 +64,7 @@ func withoutSecrets(address string) string {
 
 // portable writes the file of a worker. Its values are JSON, which is also YAML. Only long texts
 // are blocks, so that people can read and change them.
-func portable(w store.Worker, schedules []store.Schedule, webhook string) []byte {
+func portable(w workers.Worker, schedules []store.Schedule, webhook string) []byte {
 	var b bytes.Buffer
 	b.WriteString("# A worker of Journeyman. Secrets, members, files and tasks are not in this file.\n")
 	put := func(key string, value any) { fmt.Fprintf(&b, "%s: %s\n", key, yamlValue(value)) }
@@ -185,7 +186,7 @@ func yamlText(text, indent string) string {
 
 // An importedWorker is the worker that a file of ExportWorker describes.
 type importedWorker struct {
-	draft     store.NewWorker
+	draft     workers.NewWorker
 	schedules []store.NewSchedule
 	webhook   string
 }
@@ -194,7 +195,7 @@ type importedWorker struct {
 // error names every field that breaks a rule. A request that created a worker before gets that
 // worker, and replayed is true.
 func (a *API) ImportWorker(ctx context.Context, c people.Caller, file []byte, key db.IdempotencyKey) (
-	w store.Worker, replayed bool, err error) {
+	w workers.Worker, replayed bool, err error) {
 	in, err := a.readPortable(ctx, c, file)
 	if err != nil {
 		return w, false, err

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"journeyman/runner/view"
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // The handles below serve the secrets of a worker and those of the organization. A route
@@ -20,7 +20,7 @@ type secretView struct {
 	UpdatedAt string   `json:"updatedAt"`
 }
 
-func newSecretView(x store.Secret) secretView {
+func newSecretView(x workers.Secret) secretView {
 	return secretView{ID: x.ID, Name: x.Name, WorkerID: view.Optional(x.WorkerID),
 		Hosts:     append([]string{}, x.Hosts...),
 		CreatedAt: view.Timestamp(x.CreatedAt), UpdatedAt: view.Timestamp(x.UpdatedAt)}
@@ -38,7 +38,7 @@ func (a *API) putSecret(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	n := store.NewSecret{WorkerID: r.param("workerId"), Name: r.param("name")}
+	n := workers.NewSecret{WorkerID: r.param("workerId"), Name: r.param("name")}
 	if value := b.text("value"); value != nil {
 		// The store reads an empty value as an absent one, which the client did not mean.
 		b.Invalid.Check(*value != "", "value", "must not be empty: leave it out to keep the value")

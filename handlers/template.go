@@ -10,38 +10,38 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/toolset"
 	"journeyman/runner/view"
-	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // A template is a worker as its creator defined it.
 type template struct {
-	ID             string              `json:"id"`
-	CreatedAt      string              `json:"createdAt"`
-	UpdatedAt      string              `json:"updatedAt"`
-	Instructions   string              `json:"instructions"`
-	OrganizationID string              `json:"organizationId"`
-	UserID         string              `json:"userId"`
-	OutputSchema   json.RawMessage     `json:"outputSchema"`
-	Model          *string             `json:"model"` // null for the server's default
-	ApprovalTools  []string            `json:"approvalTools"`
-	MCPTools       []string            `json:"mcpTools"`
-	Tools          store.ToolRules     `json:"tools"` // null for every tool
-	StrangerTools  store.ToolRules     `json:"strangerTools"`
-	Effort         *string             `json:"effort"`      // null for the provider's default
-	Temperature    *float64            `json:"temperature"` // null for the provider's default
-	Workspace      store.WorkspaceKind `json:"workspace"`
-	KeepTaskDays   *int64              `json:"keepTaskDays"` // null for the server's setting
-	Origin         store.WorkerOrigin  `json:"origin"`
-	Summary        string              `json:"summary"`
-	Title          string              `json:"title"`
-	URL            string              `json:"url"`
-	Version        int64               `json:"version"`
-	Visibility     store.Visibility    `json:"visibility"`
+	ID             string                `json:"id"`
+	CreatedAt      string                `json:"createdAt"`
+	UpdatedAt      string                `json:"updatedAt"`
+	Instructions   string                `json:"instructions"`
+	OrganizationID string                `json:"organizationId"`
+	UserID         string                `json:"userId"`
+	OutputSchema   json.RawMessage       `json:"outputSchema"`
+	Model          *string               `json:"model"` // null for the server's default
+	ApprovalTools  []string              `json:"approvalTools"`
+	MCPTools       []string              `json:"mcpTools"`
+	Tools          workers.ToolRules     `json:"tools"` // null for every tool
+	StrangerTools  workers.ToolRules     `json:"strangerTools"`
+	Effort         *string               `json:"effort"`      // null for the provider's default
+	Temperature    *float64              `json:"temperature"` // null for the provider's default
+	Workspace      workers.WorkspaceKind `json:"workspace"`
+	KeepTaskDays   *int64                `json:"keepTaskDays"` // null for the server's setting
+	Origin         workers.Origin        `json:"origin"`
+	Summary        string                `json:"summary"`
+	Title          string                `json:"title"`
+	URL            string                `json:"url"`
+	Version        int64                 `json:"version"`
+	Visibility     workers.Visibility    `json:"visibility"`
 }
 
-func (a *API) template(w store.Worker) template {
+func (a *API) template(w workers.Worker) template {
 	return template{ID: w.ID, CreatedAt: view.Timestamp(w.CreatedAt), UpdatedAt: view.Timestamp(w.UpdatedAt),
 		Instructions: w.Instructions, OrganizationID: w.OrganizationID, UserID: w.UserID, OutputSchema: w.OutputSchema,
 		Model: view.Optional(w.Settings.Model), ApprovalTools: w.Settings.ApprovalTools, MCPTools: w.Settings.MCPTools,
@@ -54,7 +54,7 @@ func (a *API) template(w store.Worker) template {
 
 // respondTemplate writes a worker's template and its ETag as the response, or returns err. It marks the
 // answer to a repeated request.
-func (a *API) respondTemplate(w http.ResponseWriter, wrk store.Worker, replayed bool, err error) error {
+func (a *API) respondTemplate(w http.ResponseWriter, wrk workers.Worker, replayed bool, err error) error {
 	if err == nil {
 		w.Header().Set("ETag", `"`+wrk.Revision()+`"`)
 	}
@@ -63,8 +63,8 @@ func (a *API) respondTemplate(w http.ResponseWriter, wrk store.Worker, replayed 
 
 // worker reads the fields of a worker, and notes those that break their rules.
 func (b *Body) worker(ctx context.Context, c people.Caller, rn *runner.Runner) runner.Draft {
-	p := store.WorkerPatch{Instructions: b.text("instructions"), Summary: b.text("summary"), Title: b.text("title"),
-		Visibility: (*store.Visibility)(b.text("visibility")), Workspace: (*store.WorkspaceKind)(b.text("workspace")),
+	p := workers.Patch{Instructions: b.text("instructions"), Summary: b.text("summary"), Title: b.text("title"),
+		Visibility: (*workers.Visibility)(b.text("visibility")), Workspace: (*workers.WorkspaceKind)(b.text("workspace")),
 		KeepTaskDays: b.keepTaskDays(),
 		Model:        b.text("model"), ApprovalTools: b.names("approvalTools"), MCPTools: b.names("mcpTools"),
 		Tools: b.toolRules("tools"), StrangerTools: b.toolRules("strangerTools"),
@@ -76,9 +76,9 @@ func (b *Body) worker(ctx context.Context, c people.Caller, rn *runner.Runner) r
 		}
 		p.OutputSchema = &schema
 	}
-	d := runner.Draft{WorkerPatch: p}
+	d := runner.Draft{Patch: p}
 	mixed := len(b.Invalid) > 0
-	rn.CheckWorker(ctx, c, &b.Invalid, d, store.WorkerSettings{})
+	rn.CheckWorker(ctx, c, &b.Invalid, d, workers.Settings{})
 	if mixed {
 		// Fields of a wrong type were noted first. Clients rely on the order of the fields.
 		slices.SortStableFunc(b.Invalid, func(x, y db.Detail) int {
@@ -106,15 +106,15 @@ func fieldGroup(path string) int {
 
 // effort reads how much the model reasons. It returns nil if the field is absent. null stands for
 // the provider's default.
-func (b *Body) effort() *store.Effort {
+func (b *Body) effort() *workers.Effort {
 	raw, sent := b.field("effort")
 	switch effort := b.text("effort"); {
 	case effort != nil && *effort == "":
 		b.Invalid.Add("effort", "must not be empty: null is the default")
 	case effort != nil:
-		return (*store.Effort)(effort)
+		return (*workers.Effort)(effort)
 	case sent && string(raw) == "null":
-		return new(store.Effort)
+		return new(workers.Effort)
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (b *Body) temperature() **float64 {
 	}
 	var degrees *float64 // nil for null; the store checks the range
 	if json.Unmarshal(b.json("temperature"), &degrees) != nil {
-		b.Invalid.Add("temperature", "must be a number from 0 to %d", store.MaxTemperature)
+		b.Invalid.Add("temperature", "must be a number from 0 to %d", workers.MaxTemperature)
 		return nil
 	}
 	return &degrees
@@ -141,7 +141,7 @@ func (b *Body) keepTaskDays() **int64 {
 	}
 	var days *int64 // nil for null; the store checks the range
 	if json.Unmarshal(b.json("keepTaskDays"), &days) != nil {
-		b.Invalid.Add("keepTaskDays", "must be an integer from 0 to %d", store.MaxKeepTaskDays)
+		b.Invalid.Add("keepTaskDays", "must be an integer from 0 to %d", workers.MaxKeepTaskDays)
 		return nil
 	}
 	return &days
@@ -149,11 +149,11 @@ func (b *Body) keepTaskDays() **int64 {
 
 // toolRules reads rules for tools. It returns nil if the field is absent. null means
 // the field's default: nil rules.
-func (b *Body) toolRules(name string) *store.ToolRules {
+func (b *Body) toolRules(name string) *workers.ToolRules {
 	if _, sent := b.field(name); !sent {
 		return nil
 	}
-	rules, err := store.ParseToolRules(b.json(name))
+	rules, err := workers.ParseToolRules(b.json(name))
 	if err != nil {
 		b.Invalid.Add(name, "%s", err.Error())
 		return nil

@@ -9,8 +9,8 @@ import (
 	"journeyman/handlers/serve"
 	"journeyman/runner/toolset"
 	"journeyman/runner/view"
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // A versionView is a version of a worker in the list of versions.
@@ -22,7 +22,7 @@ type versionView struct {
 	Changed      []string `json:"changed"`      // fields that differ from the version before
 }
 
-func newVersionView(v store.WorkerVersion) versionView {
+func newVersionView(v workers.Version) versionView {
 	shown := versionView{Version: v.Number, CreatedAt: view.Timestamp(v.CreatedAt), UserID: view.Optional(v.UserID),
 		Changed: v.Changed}
 	if v.RestoredFrom != 0 {
@@ -37,15 +37,15 @@ func newVersionView(v store.WorkerVersion) versionView {
 // A versionContent is a version with all its fields.
 type versionContent struct {
 	versionView
-	Instructions  string          `json:"instructions"`
-	OutputSchema  json.RawMessage `json:"outputSchema"`
-	Model         *string         `json:"model"`
-	ApprovalTools []string        `json:"approvalTools"`
-	MCPTools      []string        `json:"mcpTools"`
-	Tools         store.ToolRules `json:"tools"`
-	StrangerTools store.ToolRules `json:"strangerTools"`
-	Effort        *string         `json:"effort"`
-	Temperature   *float64        `json:"temperature"`
+	Instructions  string            `json:"instructions"`
+	OutputSchema  json.RawMessage   `json:"outputSchema"`
+	Model         *string           `json:"model"`
+	ApprovalTools []string          `json:"approvalTools"`
+	MCPTools      []string          `json:"mcpTools"`
+	Tools         workers.ToolRules `json:"tools"`
+	StrangerTools workers.ToolRules `json:"strangerTools"`
+	Effort        *string           `json:"effort"`
+	Temperature   *float64          `json:"temperature"`
 }
 
 func (a *API) listVersions(w http.ResponseWriter, r *request) error {
@@ -72,7 +72,7 @@ func (a *API) getVersion(w http.ResponseWriter, r *request) error {
 }
 
 // version returns the version that the address names.
-func (a *API) version(r *request) (store.WorkerVersion, error) {
+func (a *API) version(r *request) (workers.Version, error) {
 	// A text that is not a number becomes 0, which the store refuses: no version has the number
 	// 0.
 	number, _ := strconv.ParseInt(r.param("version"), 10, 64)

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"journeyman/runner/view"
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // A member is a user who may use a private worker, as the API shows it.
@@ -15,7 +15,7 @@ type member struct {
 	CreatedAt string `json:"createdAt"`
 }
 
-func memberView(m store.WorkerMember) member {
+func memberView(m workers.Member) member {
 	return member{m.UserID, m.Email, m.Name, view.Timestamp(m.CreatedAt)}
 }
 

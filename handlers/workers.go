@@ -7,6 +7,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // createWorker creates a worker. If the body has an input, it also runs the worker.
@@ -81,7 +82,7 @@ func (a *API) showWorker(w http.ResponseWriter, r *request) (stream func() error
 
 // shownTask returns the task with that id or, without an id, the worker's newest task. The task is
 // empty if the worker has none.
-func (a *API) shownTask(r *request, wrk store.Worker, id string) (store.Task, error) {
+func (a *API) shownTask(r *request, wrk workers.Worker, id string) (store.Task, error) {
 	if id == "" {
 		task, err := a.store.LatestTask(r.Context(), wrk)
 		if db.IsNotFound(err) {
@@ -107,8 +108,8 @@ func (a *API) updateWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	d := b.worker(r.Context(), r.who.Caller, a.runner)
-	if d.Origin = (*store.WorkerOrigin)(b.text("origin")); d.Origin != nil {
-		store.WorkerPatch{Origin: d.Origin}.Check(&b.Invalid)
+	if d.Origin = (*workers.Origin)(b.text("origin")); d.Origin != nil {
+		workers.Patch{Origin: d.Origin}.Check(&b.Invalid)
 	}
 	// null resets a field that has a default of the server. These fields have none.
 	for _, name := range []string{"instructions", "summary", "title", "visibility", "approvalTools", "mcpTools",
@@ -122,7 +123,7 @@ func (a *API) updateWorker(w http.ResponseWriter, r *request) error {
 	if d.Revisions, err = expectedRevisions(r); err != nil {
 		return err
 	}
-	wrk, err := a.store.Workers.UpdateWorker(r.Context(), r.who.Caller, r.param("workerId"), d.WorkerPatch)
+	wrk, err := a.store.Workers.UpdateWorker(r.Context(), r.who.Caller, r.param("workerId"), d.Patch)
 	return a.respondTemplate(w, wrk, false, err)
 }
 
@@ -133,7 +134,7 @@ func (a *API) deleteWorker(w http.ResponseWriter, r *request) error {
 
 func (a *API) listWorkers(w http.ResponseWriter, r *request) error {
 	var f db.Fields
-	q := store.WorkerQuery{Text: r.query.Get("q"), Origin: store.WorkerOrigin(r.query.Get("origin")),
+	q := workers.Query{Text: r.query.Get("q"), Origin: workers.Origin(r.query.Get("origin")),
 		Cursor: r.query.Get("cursor"), Limit: pageLimit(&f, r.query)}
 	if q.Check(&f); f.Err() != nil {
 		return f.Err()

@@ -14,14 +14,14 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
 	"journeyman/runner/toolset"
-	"journeyman/store"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // strangersDefault returns the default of strangerTools.
 func strangersDefault() (list []any) {
-	for _, rule := range toolset.StrangerTools(store.WorkerSettings{}) {
+	for _, rule := range toolset.StrangerTools(workers.Settings{}) {
 		list = append(list, rule.Tool)
 	}
 	return list

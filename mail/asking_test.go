@@ -14,6 +14,7 @@ import (
 	"journeyman/store/people"
 	"journeyman/store/storetest"
 	"journeyman/store/visible"
+	"journeyman/store/workers"
 )
 
 // askingFor returns an instruction that asks a question and repeats the answer.
@@ -34,16 +35,17 @@ func TestQuestionByMail(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		from  string
-		tools store.ToolRules // of non-members
+		tools workers.ToolRules // of non-members
 	}{
 		"a member":   {from: "ann@example.com"},
-		"a stranger": {from: "bob@example.net", tools: store.ToolRules{{Tool: "ask_user"}}},
+		"a stranger": {from: "bob@example.net", tools: workers.ToolRules{{Tool: "ask_user"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			p := newPost(t, false, nil)
-			p.worker = p.newWorker(p.owner.Caller, store.NewWorker{Title: "Waiter", Settings: store.WorkerSettings{StrangerTools: tt.tools}})
+			p.worker = p.newWorker(p.owner.Caller, workers.NewWorker{Title: "Waiter",
+				Settings: workers.Settings{StrangerTools: tt.tools}})
 			send := func(from, id, text string, fields ...string) {
 				t.Helper()
 				fields = append(fields, "From: "+from, "Message-ID: <"+id+"@example.net>")
@@ -122,8 +124,9 @@ func TestStrangersAreNotAsked(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, false, nil)
-	curious := p.newWorker(p.owner.Caller, store.NewWorker{Settings: store.WorkerSettings{StrangerTools: store.ToolRules{{Tool: "ask_user"}}}})
-	for i, to := range []store.Worker{p.worker, curious} {
+	curious := p.newWorker(p.owner.Caller,
+		workers.NewWorker{Settings: workers.Settings{StrangerTools: workers.ToolRules{{Tool: "ask_user"}}}})
+	for i, to := range []workers.Worker{p.worker, curious} {
 		from := []string{"bob@example.net", "no-reply@example.net"}[i]
 		is.Equal(p.send(from, WorkerAddress(to.ID, domain), letter(askingFor(`{"question": "Who?"}`), "From: "+from, fmt.Sprintf("Message-ID: <%d@example.net>", i))), "250 2.0.0 OK: queued")
 		e := p.emails(store.Inbound)[i]
@@ -187,7 +190,8 @@ func TestApprovalByMail(t *testing.T) {
 	is := is.New(t)
 	h := newHub(t, false)
 	p := newPost(t, false, func(c *Config) { c.Relay = h.relay })
-	w := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
+	w := p.newWorker(p.owner.Caller, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
 	c := p.owner.Caller
 	c.Trigger = people.TriggerAPI
 	evil := `<img src=x> [click](https://evil.example) ` + "\u202e \ufe0f \u200d \U000e0041 \u00ad \u2028"

@@ -10,9 +10,9 @@ import (
 
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
-	"journeyman/store"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestSlowPagesDelayNobodyElse sends many pages of one stranger, each of which keeps a document reader
@@ -53,7 +53,7 @@ func TestSlowPagesDelayNobodyElse(t *testing.T) {
 	})
 
 	sam, _ := storetest.Caller(t, p.store, "Globex", "sam@globex.example", people.RoleOwner)
-	theirs := p.newWorker(sam.Caller, store.NewWorker{Title: "Clerk", Instructions: "Help."})
+	theirs := p.newWorker(sam.Caller, workers.NewWorker{Title: "Clerk", Instructions: "Help."})
 	is.Equal(p.send("carl@elsewhere.example", WorkerAddress(theirs.ID, domain), page("<p>small", "From: carl@elsewhere.example")), "250 2.0.0 OK: queued")
 	// The member's mail comes from the same network, in the same organization.
 	member := sandbox.ForClient(t.Context(), sandbox.Client{Organization: p.owner.OrganizationID, Sender: p.owner.UserID, Mail: true})

@@ -10,6 +10,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // An Envelope holds the SMTP envelope of a mail.
@@ -66,7 +67,7 @@ type delivery struct {
 
 // worker returns the worker whose settings apply to the mail. All recipients of one mail have the
 // same settings (see Recipient.decidedWith).
-func (d *delivery) worker() store.Worker { return d.env.To[0].worker }
+func (d *delivery) worker() workers.Worker { return d.env.To[0].worker }
 
 // ignore stores a mail that a program has written. If the mail reports that a reply was
 // not delivered, the reply is marked.
@@ -381,7 +382,7 @@ func (d *delivery) replyTo(ctx context.Context, r Recipient, task store.Task) (s
 // participants of the task.
 func (d *delivery) mayRedirect(ctx context.Context, r Recipient, task store.Task, to string) (bool, error) {
 	domain := message.DomainOf(d.header.From)
-	if r.worker.Visibility == store.Private || domain == "" || message.DomainOf(to) != domain {
+	if r.worker.Visibility == workers.Private || domain == "" || message.DomainOf(to) != domain {
 		return false, nil
 	}
 	if task.ID == "" {

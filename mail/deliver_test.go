@@ -22,10 +22,11 @@ import (
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // workspace returns the content of the files in a worker's folders, by their published paths.
-func (p *post) workspace(w store.Worker) map[string]string {
+func (p *post) workspace(w workers.Worker) map[string]string {
 	p.t.Helper()
 	files := map[string]string{}
 	folders := []store.Folder{{WorkerID: w.ID}}
@@ -128,7 +129,7 @@ func TestSeveralRecipients(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, true, nil)
-	other := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Other"})
+	other := p.newWorker(p.owner.Caller, workers.NewWorker{Title: "Other"})
 	to := p.address() + " " + WorkerAddress(other.ID, domain) + " " + p.address()
 	is.Equal(p.send("ann@example.com", to, withFile("Hello", "a.pdf", "x", "Message-ID: <1@example.com>")), "250 2.0.0 OK: queued")
 	list := p.emails(store.Inbound)
@@ -236,7 +237,7 @@ func TestThreads(t *testing.T) {
 		})
 	}
 	// Another worker does not have the thread.
-	other := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Other"})
+	other := p.newWorker(p.owner.Caller, workers.NewWorker{Title: "Other"})
 	is.Equal(p.send("bob@example.net", WorkerAddress(other.ID, domain), letter("More", "From: bob@example.net", "Message-ID: <other@example.net>",
 		"In-Reply-To: <"+reply.ID+"@"+domain+">")), "250 2.0.0 OK: queued")
 	// An archived task: its address refuses mail, and its thread starts a new task.
@@ -314,7 +315,7 @@ func TestReplyToOfPrivateWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, true, nil)
-	w := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Private", Visibility: store.Private})
+	w := p.newWorker(p.owner.Caller, workers.NewWorker{Title: "Private", Visibility: workers.Private})
 	is.Equal(p.send("ann@example.com", WorkerAddress(w.ID, domain), letter("Hello", "Reply-To: <list@example.com>")), "250 2.0.0 OK: queued")
 	is.Equal(p.emails(store.Inbound)[0].ReplyTo, "ann@example.com")
 	is.Equal(p.send("ann@example.com", p.address(), letter("Hello", "Reply-To: <list@example.com>")), "250 2.0.0 OK: queued")

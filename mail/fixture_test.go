@@ -28,6 +28,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestMain makes this program work as a document reader, as the real program does.
@@ -55,7 +56,7 @@ type post struct {
 	runner *runner.Runner
 	addr   string
 	owner  people.Identity
-	worker store.Worker
+	worker workers.Worker
 }
 
 // domain is the domain of worker addresses in tests.
@@ -84,7 +85,7 @@ func newPostWith(t testing.TB, idle bool, opt store.Options, change func(*Config
 	is.NoErr(err)
 	p := &post{Server: New(cfg), t: t, store: st, runner: rn, addr: ln.Addr().String()}
 	p.owner, _ = storetest.Caller(t, st, "Acme", "ann@example.com", people.RoleOwner)
-	p.worker = p.newWorker(p.owner.Caller, store.NewWorker{Title: "Scribe", Instructions: "Help."})
+	p.worker = p.newWorker(p.owner.Caller, workers.NewWorker{Title: "Scribe", Instructions: "Help."})
 	served := make(chan error, 1)
 	go func() { served <- p.Serve(ln) }()
 	if !idle {
@@ -111,7 +112,7 @@ func (p *post) stop(idle bool, served chan error) {
 	}
 }
 
-func (p *post) newWorker(c people.Caller, n store.NewWorker) store.Worker {
+func (p *post) newWorker(c people.Caller, n workers.NewWorker) workers.Worker {
 	p.t.Helper()
 	w, _, err := p.store.Workers.CreateWorker(p.t.Context(), c, n, db.IdempotencyKey{})
 	is.New(p.t).NoErr(err)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // A change makes another mail of a signed one.
@@ -240,7 +240,7 @@ func TestRecipientsOfReplays(t *testing.T) {
 			p := newPost(t, true, func(c *Config) { c.Accept, c.Resolver, c.Domain = Members, d, "workers.example" })
 			p.cfg.Aliases = map[string][]string{"help@example.com": {p.worker.ID}}
 			first, _ := p.delivered("192.0.2.7", "ann@example.com", letter("Hello", "Message-ID: <0@example.com>"))
-			other := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Second"})
+			other := p.newWorker(p.owner.Caller, workers.NewWorker{Title: "Second"})
 			names := strings.NewReplacer("WORKER", p.worker.ID, "SECOND", other.ID, "TASK", first.TaskID)
 			raw := change{before: write("To", names.Replace(tt.to))}.mail(t, p, d)
 			env := Envelope{From: "eve@example.net", RemoteAddr: "192.0.2.8", Helo: "mx.example.net"}

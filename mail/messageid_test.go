@@ -13,6 +13,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestNoMailIsLost sends mails that share a malformed id, or an id with a mail that started no
@@ -258,8 +259,8 @@ func TestRepeatedAnswerByMail(t *testing.T) {
 	is := is.New(t)
 	d := dns{}
 	p := newPost(t, false, func(c *Config) { c.Accept, c.Resolver, c.Domain = Anyone, d, domain })
-	p.worker = p.newWorker(p.owner.Caller, store.NewWorker{Title: "Waiter",
-		Settings: store.WorkerSettings{StrangerTools: store.ToolRules{{Tool: "ask_user"}}}})
+	p.worker = p.newWorker(p.owner.Caller, workers.NewWorker{Title: "Waiter",
+		Settings: workers.Settings{StrangerTools: workers.ToolRules{{Tool: "ask_user"}}}})
 	first, _ := p.delivered("192.0.2.7", "ann@example.com",
 		letter(askingFor(`{"question": "Who?"}`), "Message-ID: <q1@example.com>"))
 	question, _ := p.questionOf(1)

@@ -12,6 +12,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestNobodyUnverifiedGetsAnAnswer has mails arrive whose author nothing verifies. Their turns end, fail and
@@ -24,8 +25,8 @@ func TestNobodyUnverifiedGetsAnAnswer(t *testing.T) {
 	p := newPostWith(t, false, store.Options{Now: now}, func(c *Config) {
 		c.Accept, c.Resolver, c.Domain, c.Now = Anyone, dns{}, "workers.example", now
 	})
-	p.worker = p.newWorker(p.owner.Caller, store.NewWorker{Title: "Waiter",
-		Settings: store.WorkerSettings{StrangerTools: store.ToolRules{{Tool: "ask_user"}}}})
+	p.worker = p.newWorker(p.owner.Caller, workers.NewWorker{Title: "Waiter",
+		Settings: workers.Settings{StrangerTools: workers.ToolRules{{Tool: "ask_user"}}}})
 	const words = "ask_user|say|Cheap|pills|marker|Question"
 	n := 0
 	send := func(peer, from, text string) store.Turn {

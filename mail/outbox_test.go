@@ -15,6 +15,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // queueReplies ends n turns that mails have started with an answer, so that n replies are due. Call it before the
@@ -24,7 +25,7 @@ func queueReplies(t testing.TB, st *store.Store, n int, answer string) (turns []
 	is := is.New(t)
 	ctx := t.Context()
 	owner, _ := storetest.Caller(t, st, "Rival", "rik@rival.test", people.RoleOwner)
-	w, _, err := st.Workers.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "Scribe"}, db.IdempotencyKey{})
+	w, _, err := st.Workers.CreateWorker(ctx, owner.Caller, workers.NewWorker{Title: "Scribe"}, db.IdempotencyKey{})
 	is.NoErr(err)
 	is.NoErr(st.StartRunner(ctx, "run", time.Minute))
 	for i := range n {

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"journeyman/mail/message"
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // Values of Config.Accept, besides lists of addresses.
@@ -45,7 +45,7 @@ func matches(list, address string) bool {
 // admitSender refuses a sender who may not see a private worker, before the mail is sent. The
 // envelope is enough for this decision.
 func (s *Server) admitSender(ctx context.Context, r Recipient, from string) error {
-	if r.postmaster || r.worker.Visibility != store.Private {
+	if r.postmaster || r.worker.Visibility != workers.Private {
 		return nil
 	}
 	sees, err := s.memberSees(ctx, r.worker, message.NormalAddress(from))
@@ -57,7 +57,7 @@ func (s *Server) admitSender(ctx context.Context, r Recipient, from string) erro
 
 // memberSees reports whether an address belongs to a member of the organization who
 // may see the worker.
-func (s *Server) memberSees(ctx context.Context, w store.Worker, address string) (bool, error) {
+func (s *Server) memberSees(ctx context.Context, w workers.Worker, address string) (bool, error) {
 	c, member, err := s.cfg.Store.MailCaller(ctx, w.OrganizationID, address)
 	if err != nil || !member {
 		return false, err
@@ -76,7 +76,7 @@ func (d *delivery) refusal(ctx context.Context) (why string, err error) {
 	if d.verdicts.DMARC.Result == resultFail && d.verdicts.DMARC.Policy == "reject" {
 		return "the sender's domain asks to refuse mail that fails its DMARC check", nil
 	}
-	if d.cfg.Accept == Anyone && d.worker().Visibility != store.Private {
+	if d.cfg.Accept == Anyone && d.worker().Visibility != workers.Private {
 		return "", d.unsureOfMember(ctx)
 	}
 	listed, err := d.isListed(ctx)
@@ -113,7 +113,7 @@ func (d *delivery) unsureOfMember(ctx context.Context) error {
 // isListed reports whether the worker accepts mail from the address in From.
 func (d *delivery) isListed(ctx context.Context) (bool, error) {
 	switch {
-	case d.worker().Visibility == store.Private:
+	case d.worker().Visibility == workers.Private:
 		return d.memberSees(ctx, d.worker(), d.header.From)
 	case d.cfg.Accept != Members:
 		return matches(d.cfg.Accept, d.header.From), nil

@@ -19,6 +19,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // dns is a DNS with the records of a test: TXT records by name, and addresses by "A " and a name.
@@ -219,7 +220,7 @@ func TestPrivateWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, true, nil)
-	w := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Private", Visibility: store.Private})
+	w := p.newWorker(p.owner.Caller, workers.NewWorker{Title: "Private", Visibility: workers.Private})
 	to := WorkerAddress(w.ID, domain)
 	is.Equal(p.send("ann@example.com", to, letter("Hello", "Message-ID: <1@example.com>")), "250 2.0.0 OK: queued")
 	// The envelope names a member, the mail names another author.

@@ -6,14 +6,15 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // A Recipient is a worker or the postmaster.
 type Recipient struct {
-	Address    string       // as in the envelope
-	worker     store.Worker // empty for the postmaster
-	task       store.Task   // empty if the address names no task
-	secret     bool         // the task's id cannot be guessed
+	Address    string         // as in the envelope
+	worker     workers.Worker // empty for the postmaster
+	task       store.Task     // empty if the address names no task
+	secret     bool           // the task's id cannot be guessed
 	postmaster bool
 }
 
@@ -26,7 +27,7 @@ func (r Recipient) decidedWith(other Recipient) bool {
 	if r.postmaster || other.postmaster {
 		return r.postmaster == other.postmaster
 	}
-	if r.worker.Visibility == store.Private || other.worker.Visibility == store.Private {
+	if r.worker.Visibility == workers.Private || other.worker.Visibility == workers.Private {
 		return r.worker.ID == other.worker.ID
 	}
 	return r.worker.OrganizationID == other.worker.OrganizationID

@@ -24,6 +24,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // A hub is another mail server: it receives the mails of a relay, after a sign-in.
@@ -482,7 +483,7 @@ func TestLoopOfTwoWorkers(t *testing.T) {
 	is := is.New(t)
 	h := newHub(t, false)
 	p := newPost(t, false, func(c *Config) { c.Relay = h.relay; c.Loops = store.MailLimits{PerThread: 4, PerSender: -1} })
-	other := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Other"})
+	other := p.newWorker(p.owner.Caller, workers.NewWorker{Title: "Other"})
 	passed, answer := 0, "250 2.0.0 OK: queued"
 	pass := func() bool { // the hub delivers its mails
 		h.mu.Lock()

@@ -19,15 +19,16 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 func TestConversation(t *testing.T) {
 	t.Parallel()
 	p := newPost(t, true, func(c *Config) { c.MaxSize = 2000; c.Limits.Recipients = 2 })
-	private := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Private", Visibility: store.Private})
-	gone := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Gone"})
+	private := p.newWorker(p.owner.Caller, workers.NewWorker{Title: "Private", Visibility: workers.Private})
+	gone := p.newWorker(p.owner.Caller, workers.NewWorker{Title: "Gone"})
 	is.New(t).NoErr(p.store.DeleteWorker(t.Context(), p.owner.Caller, gone.ID))
-	second, third := p.newWorker(p.owner.Caller, store.NewWorker{}), p.newWorker(p.owner.Caller, store.NewWorker{})
+	second, third := p.newWorker(p.owner.Caller, workers.NewWorker{}), p.newWorker(p.owner.Caller, workers.NewWorker{})
 	mailTo := func(to string) []string { return []string{"MAIL FROM:<bob@example.net>", "RCPT TO:<" + to + ">"} }
 	for name, tt := range map[string]struct {
 		say  []string

@@ -12,6 +12,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // This file accepts instructions. It puts the files of an instruction into the workspace, commits
@@ -146,9 +147,9 @@ func (r *Runner) RunSchedule(ctx context.Context, c people.Caller, workerID, id 
 
 // WorkerFor returns the worker to create for an instruction that names no worker. The input becomes
 // the worker's instructions. Lists leave the worker out until somebody keeps it.
-func WorkerFor(input string) *store.NewWorker {
-	return &store.NewWorker{Instructions: db.FirstRunes(input, store.MaxInstructions), Title: store.TitleOf(input),
-		Origin: store.TaskOrigin}
+func WorkerFor(input string) *workers.NewWorker {
+	return &workers.NewWorker{Instructions: db.FirstRunes(input, workers.MaxInstructions), Title: store.TitleOf(input),
+		Origin: workers.TaskOrigin}
 }
 
 // maxMoves limits how often accept moves files to another folder. One move is enough in practice,

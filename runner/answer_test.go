@@ -12,6 +12,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 func TestStructuredOutput(t *testing.T) {
@@ -42,7 +43,7 @@ func TestStructuredOutput(t *testing.T) {
 			is := is.New(t)
 			m := says(tt.answers...)
 			f := newFixture(t, withModel(m))
-			f.worker = f.newWorker(store.NewWorker{Title: "Counter", OutputSchema: json.RawMessage(schema)})
+			f.worker = f.newWorker(workers.NewWorker{Title: "Counter", OutputSchema: json.RawMessage(schema)})
 			turn := f.run("go")
 			is.Equal(turn.Usage.Steps, tt.steps)
 			is.Equal(string(turn.StructuredOutput), tt.want)
@@ -79,7 +80,7 @@ func TestRepairsAfterKill(t *testing.T) {
 		return bad(ctx, req, emit)
 	}
 	f = newFixture(t, withModel(m))
-	f.worker = f.newWorker(store.NewWorker{Title: "Counter", OutputSchema: json.RawMessage(`{"type":"object"}`)})
+	f.worker = f.newWorker(workers.NewWorker{Title: "Counter", OutputSchema: json.RawMessage(`{"type":"object"}`)})
 	turn := f.accept("go")
 	g := f.after(until(t, dead, "the process dies"), withModel(says("bad")))
 	g.start()
@@ -110,7 +111,7 @@ func TestSeveralSchemas(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t, withModel(says(`{"a":1}`)))
 	for i := range 3 {
-		f.worker = f.newWorker(store.NewWorker{Title: "W", OutputSchema: json.RawMessage(fmt.Sprintf(`{"title":"%d"}`, i))})
+		f.worker = f.newWorker(workers.NewWorker{Title: "W", OutputSchema: json.RawMessage(fmt.Sprintf(`{"title":"%d"}`, i))})
 		for range 2 {
 			is.Equal(string(f.run("go").StructuredOutput), `{"a":1}`)
 		}

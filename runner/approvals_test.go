@@ -23,12 +23,14 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // askingWorker creates a worker for the fixture. Calls of the given tools need approval.
 func (f *fixture) askingWorker(tools ...string) {
 	f.t.Helper()
-	f.worker = f.newWorker(store.NewWorker{Title: "Careful", Instructions: "Ask.", Settings: store.WorkerSettings{ApprovalTools: tools}})
+	f.worker = f.newWorker(workers.NewWorker{Title: "Careful", Instructions: "Ask.",
+		Settings: workers.Settings{ApprovalTools: tools}})
 }
 
 // newAsking returns a fixture whose worker asks for approval of each call of danger, but not of safe. It
@@ -115,7 +117,7 @@ func TestApproval(t *testing.T) {
 
 	// The suspended turn holds no slot: another turn takes the only one.
 	other := f.worker
-	f.worker = f.newWorker(store.NewWorker{Title: "Free"})
+	f.worker = f.newWorker(workers.NewWorker{Title: "Free"})
 	is.Equal(f.run("go").OutputText, "danger: ok; safe: ok; danger: ok")
 	f.worker = other
 

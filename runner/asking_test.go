@@ -13,6 +13,7 @@ import (
 	"journeyman/runner/tool"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // questions returns a model that calls ask_user with each of the arguments in its first step. Then
@@ -44,7 +45,7 @@ func TestQuestionsAndAnswers(t *testing.T) {
 		[]any{store.KindQuestion, "Which <one>?", []string{"a", "b"}, "When?"})
 	f.upTo(stream, live, `"data-waiting","data":{"for":"person"`)
 	other := f.worker
-	f.worker = f.newWorker(store.NewWorker{Title: "Free"})
+	f.worker = f.newWorker(workers.NewWorker{Title: "Free"})
 	free := f.accept("go") // the suspended turn holds no slot
 	f.abort(free)
 	f.worker = other
@@ -84,7 +85,7 @@ func TestUnansweredRequests(t *testing.T) {
 	is := is.New(t)
 	c := newClock()
 	f := onClock(t, c, withModel(questions(`{"question":"Which?"}`)), func(c *runner.Config) { c.Tools = tool.All(tool.Documents{}) })
-	f.worker = f.newWorker(store.NewWorker{Title: "Curious"})
+	f.worker = f.newWorker(workers.NewWorker{Title: "Curious"})
 	turn := f.accept("go")
 	f.pending(turn, 1)
 	c.advance(runner.ApprovalWait)

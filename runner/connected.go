@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // The limits of the cache of connected providers.
@@ -25,25 +25,25 @@ type connectedModels struct {
 
 // organizationModels is the cached record of an organization's models.
 type organizationModels struct {
-	store.OrganizationModels
+	workers.OrganizationModels
 	changes int64 // the store's change count just before the read
 }
 
 // holds reports whether the organization still has this revision of a provider.
-func holds(m store.OrganizationModels, p store.OpenProvider) bool {
-	return slices.ContainsFunc(m.Providers, func(now store.OpenProvider) bool {
+func holds(m workers.OrganizationModels, p workers.OpenProvider) bool {
+	return slices.ContainsFunc(m.Providers, func(now workers.OpenProvider) bool {
 		return now.ID == p.ID && now.Revision == p.Revision
 	})
 }
 
 // connectedID returns the id of a model of a connected provider. The id changes with the key and
 // the address of the provider. Otherwise cached facts could be used for another server.
-func connectedID(p store.OpenProvider, name string) string {
+func connectedID(p workers.OpenProvider, name string) string {
 	return fmt.Sprintf("%s/%d:%s", p.ID, p.Revision, name)
 }
 
 // providerOf splits a model's name into its provider and the name at that provider.
-func providerOf(models store.OrganizationModels, name string) (p store.OpenProvider, rest string, ok bool) {
+func providerOf(models workers.OrganizationModels, name string) (p workers.OpenProvider, rest string, ok bool) {
 	prefix, rest, named := strings.Cut(name, ":")
 	for _, p := range models.Providers {
 		if named && p.Name == prefix {

@@ -20,6 +20,7 @@ import (
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 const connectedKey = "sk-connected-0123456789-abcdWXYZ"
@@ -61,9 +62,10 @@ func newConnectable(t *testing.T, name, key string) *connectable {
 }
 
 // connect connects the provider as the Owner of the first organization.
-func (f *fixture) connect(name, address, key string) store.Provider {
+func (f *fixture) connect(name, address, key string) workers.Provider {
 	f.t.Helper()
-	p, err := f.AddProvider(f.ctx(), f.owner, store.NewProvider{Name: name, Kind: store.KindCompatible, BaseURL: address, Key: key})
+	p, err := f.AddProvider(f.ctx(), f.owner, workers.NewProvider{Name: name, Kind: workers.KindCompatible,
+		BaseURL: address, Key: key})
 	is.New(f.t).NoErr(err)
 	return p
 }
@@ -89,7 +91,8 @@ func TestConnectedProvider(t *testing.T) {
 	is.NoErr(err)
 	is.True(v.Own && !v.Offline)
 	is.Equal(v.Default, []string{"box:m"})
-	is.Equal(v.Groups[0], runner.ModelGroup{Name: "box", Models: []store.ListedModel{{Name: "box:m", ContextWindow: 65536}}})
+	is.Equal(v.Groups[0], runner.ModelGroup{Name: "box", Models: []workers.ListedModel{{Name: "box:m",
+		ContextWindow: 65536}}})
 	turn := f.wait(f.accept("who?"))
 	is.Equal([]string{turn.OutputText, turn.Model}, []string{"I am box", "m-2026"})
 	is.Equal(turn.Usage.InputTokens, int64(20))
@@ -101,7 +104,7 @@ func TestConnectedProvider(t *testing.T) {
 	is.NoErr(f.CheckModel(f.ctx(), f.owner.OrganizationID, "box:other,offline"))
 	err = f.CheckModel(f.ctx(), f.owner.OrganizationID, "bix:m")
 	is.True(err != nil && strings.Contains(err.Error(), "connected providers are box:NAME"))
-	w := f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{Model: "offline"}})
+	w := f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{Model: "offline"}})
 	turn = f.wait(f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: w.ID, Input: "x", Budget: store.BudgetStandard}))
 	is.Equal(turn.Model, "offline")
 	is.Equal(p.calls.Load(), int64(4)) // the three calls of the test and one turn
@@ -152,21 +155,31 @@ func TestProviderFailures(t *testing.T) {
 func TestProviderReach(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		n       store.NewProvider
+		n       workers.NewProvider
 		refused string // error for a later organization; "" for none
 		first   string // error for the first organization; "" for none
 	}{
-		"Ollama on this machine": {store.NewProvider{Kind: store.KindOllama}, "private network", ""},
-		"loopback":               {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://127.0.0.1/v1"}, "private network", ""},
-		"localhost":              {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://localhost/v1"}, "private network", ""},
-		"private":                {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://10.0.0.7/v1"}, "private network", ""},
-		"in octal":               {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://0177.0.0.1/v1"}, "private network", "must be written as"},
-		"mapped":                 {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://[::ffff:10.0.0.1]/v1"}, "private network", ""},
-		"metadata":               {store.NewProvider{Kind: store.KindCompatible, BaseURL: "http://169.254.169.254/v1"}, "private network", "not public"},
-		"in the clear":           {store.NewProvider{Kind: store.KindCompatible, BaseURL: "http://models.example.com/v1"}, "https://", ""},
-		"public":                 {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://models.example.com/v1"}, "", ""},
-		"no port":                {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://models.example.com:99999/v1"}, "port", "port"},
-		"key of another":         {store.NewProvider{Kind: store.KindOpenAI, Key: "sk-ant-x"}, "another provider", "another provider"},
+		"Ollama on this machine": {workers.NewProvider{Kind: workers.KindOllama}, "private network", ""},
+		"loopback": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://127.0.0.1/v1"},
+			"private network", ""},
+		"localhost": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://localhost/v1"},
+			"private network", ""},
+		"private": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://10.0.0.7/v1"},
+			"private network", ""},
+		"in octal": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://0177.0.0.1/v1"},
+			"private network", "must be written as"},
+		"mapped": {workers.NewProvider{Kind: workers.KindCompatible,
+			BaseURL: "https://[::ffff:10.0.0.1]/v1"}, "private network", ""},
+		"metadata": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "http://169.254.169.254/v1"},
+			"private network", "not public"},
+		"in the clear": {workers.NewProvider{Kind: workers.KindCompatible,
+			BaseURL: "http://models.example.com/v1"}, "https://", ""},
+		"public": {workers.NewProvider{Kind: workers.KindCompatible,
+			BaseURL: "https://models.example.com/v1"}, "", ""},
+		"no port": {workers.NewProvider{Kind: workers.KindCompatible,
+			BaseURL: "https://models.example.com:99999/v1"}, "port", "port"},
+		"key of another": {workers.NewProvider{Kind: workers.KindOpenAI, Key: "sk-ant-x"}, "another provider",
+			"another provider"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -205,7 +218,7 @@ func TestProviderGuard(t *testing.T) {
 	later, _ := storetest.Caller(t, st, "Other", "eve@other.test", people.RoleOwner)
 	f := fixtureOn(t, st, withCatalogue(nil))
 	p := newConnectable(t, "box", connectedKey)
-	_, err := f.AddProvider(t.Context(), later.Caller, store.NewProvider{Name: "p", Kind: store.KindCompatible,
+	_, err := f.AddProvider(t.Context(), later.Caller, workers.NewProvider{Name: "p", Kind: workers.KindCompatible,
 		BaseURL: "https://models.example.com/v1", Key: connectedKey})
 	is.NoErr(err)
 	storetest.Exec(t, st, `UPDATE model_providers SET base_url = '`+p.URL+`/v1'`)
@@ -223,12 +236,14 @@ func TestOrganizationsApart(t *testing.T) {
 	other, _ := storetest.Caller(t, f.store, "Other", "eve@other.test", people.RoleOwner)
 	good, bad := newConnectable(t, "good", connectedKey), newConnectable(t, "bad", "another-key-0123456789")
 	f.connect("box", bad.URL+"/v1", connectedKey) // box has the wrong key here
-	_, err := f.AddProvider(f.ctx(), other.Caller, store.NewProvider{Name: "box", Kind: store.KindCompatible, BaseURL: good.URL + "/v1", Key: connectedKey})
+	_, err := f.AddProvider(f.ctx(), other.Caller, workers.NewProvider{Name: "box", Kind: workers.KindCompatible,
+		BaseURL: good.URL + "/v1", Key: connectedKey})
 	is.NoErr(err)
 	for _, c := range []people.Caller{f.owner, other.Caller} {
 		is.NoErr(f.store.Workers.SetDefaultModels(f.ctx(), c, "", "box:m"))
 	}
-	w, _, err := f.store.Workers.CreateWorker(f.ctx(), other.Caller, store.NewWorker{Title: "Theirs"}, db.IdempotencyKey{})
+	w, _, err := f.store.Workers.CreateWorker(f.ctx(), other.Caller, workers.NewWorker{Title: "Theirs"},
+		db.IdempotencyKey{})
 	is.NoErr(err)
 	turn := f.wait(f.accept("who?"))
 	is.Equal(turn.Failure.Code, "401") // bad refuses the key of the first organization
@@ -253,7 +268,7 @@ func TestProviderChangesWhileATurnRuns(t *testing.T) {
 	turn := f.accept("work")
 	<-old.asked
 	key, address := fresh.key, fresh.URL+"/v1"
-	_, err := f.UpdateProvider(f.ctx(), f.owner, "box", store.ProviderPatch{Key: &key, BaseURL: &address})
+	_, err := f.UpdateProvider(f.ctx(), f.owner, "box", workers.ProviderPatch{Key: &key, BaseURL: &address})
 	is.NoErr(err)
 	old.next <- struct{}{} // the first call ends with a tool call, at the old address
 	<-fresh.asked          // and the second call uses the new address

@@ -15,6 +15,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // A Description is the definition of a worker that the model wrote.
@@ -121,8 +122,8 @@ func parseDescription(answer string) (d Description, err error) {
 			"the model gave no usable instructions for the prompt: try again, or write them yourself")
 	}
 	oneLine := func(s string) string { return strings.Join(strings.Fields(s), " ") }
-	d.Instructions = db.FirstRunes(d.Instructions, store.MaxInstructions)
-	d.Title = db.FirstRunes(oneLine(d.Title), store.MaxTitle)
-	d.Summary = db.FirstRunes(oneLine(d.Summary), store.MaxSummary)
+	d.Instructions = db.FirstRunes(d.Instructions, workers.MaxInstructions)
+	d.Title = db.FirstRunes(oneLine(d.Title), workers.MaxTitle)
+	d.Summary = db.FirstRunes(oneLine(d.Summary), workers.MaxSummary)
 	return d, nil
 }

@@ -19,6 +19,7 @@ import (
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // A tapped is a wire that stores the bodies of its requests.
@@ -78,7 +79,7 @@ func TestEnvelopeOnTheWire(t *testing.T) {
 	f := fixtureOn(t, st, withModel(p.openModel(t, "openai:m")))
 	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", people.RoleOwner)
 	f.owner = who.Caller
-	f.worker = f.newWorker(store.NewWorker{Title: "Scribe"})
+	f.worker = f.newWorker(workers.NewWorker{Title: "Scribe"})
 	f.start()
 	n := 0
 	hears := func(turn store.Turn, want ...string) {

@@ -14,6 +14,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/store"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // An ending is a sequence of provider responses, with the expected end of the turn.
@@ -148,7 +149,8 @@ func (e ending) played(t *testing.T, m model.Model) {
 	t.Helper()
 	is := is.NewRelaxed(t)
 	f := newFixture(t, withModel(m), func(c *runner.Config) { c.Budgets = map[store.Budget]runner.Limits{store.BudgetStandard: {}} })
-	f.worker = f.newWorker(store.NewWorker{Title: "Player", Instructions: "Play.", OutputSchema: json.RawMessage(e.schema)})
+	f.worker = f.newWorker(workers.NewWorker{Title: "Player", Instructions: "Play.",
+		OutputSchema: json.RawMessage(e.schema)})
 	n := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "go", Budget: store.BudgetStandard}
 	is.NoErr(f.Attach(t.Context(), &n, []store.File{f.kept("notes.txt", "A note.\n")}))
 	turn := f.acceptTurn(n)

@@ -27,6 +27,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // A fixture is a running runner over a real store, with one worker.
@@ -36,7 +37,7 @@ type fixture struct {
 	cfg    runner.Config
 	store  *store.Store
 	owner  people.Caller
-	worker store.Worker
+	worker workers.Worker
 }
 
 // setup changes the config of a fixture.
@@ -82,7 +83,7 @@ func (f *fixture) found() {
 	who, _ := storetest.Caller(f.t, f.store, "Acme", "ann@acme.test", people.RoleOwner)
 	f.owner = who.Caller
 	f.owner.Trigger = "api"
-	f.worker = f.newWorker(store.NewWorker{Title: "Scribe", Instructions: "Help."})
+	f.worker = f.newWorker(workers.NewWorker{Title: "Scribe", Instructions: "Help."})
 }
 
 // fixtureOn returns a fixture over a store. Its runner is not started.
@@ -117,7 +118,7 @@ func (f *fixture) stop() {
 
 func (f *fixture) ctx() context.Context { return f.t.Context() }
 
-func (f *fixture) newWorker(n store.NewWorker) store.Worker {
+func (f *fixture) newWorker(n workers.NewWorker) workers.Worker {
 	f.t.Helper()
 	w, _, err := f.store.Workers.CreateWorker(f.ctx(), f.owner, n, db.IdempotencyKey{})
 	is.New(f.t).NoErr(err)

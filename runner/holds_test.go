@@ -16,6 +16,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // holds returns the number of stored holds.
@@ -64,7 +65,7 @@ func TestCapHoldsAmongNodes(t *testing.T) {
 			for i := range 45 {
 				f := nodes[i%3]
 				if i < 9 {
-					f.worker = f.newWorker(store.NewWorker{Title: "One"})
+					f.worker = f.newWorker(workers.NewWorker{Title: "One"})
 				}
 				accepted = append(accepted, f.accept("go"))
 			}
@@ -94,7 +95,7 @@ func TestHoldOfADeadNode(t *testing.T) {
 	nodes[0].accept("one")
 	until(t, begun, "the model is asked")
 	is.Equal(nodes[0].holds(), "1")
-	nodes[1].worker = nodes[1].newWorker(store.NewWorker{Title: "Two"})
+	nodes[1].worker = nodes[1].newWorker(workers.NewWorker{Title: "Two"})
 	second := nodes[1].accept("two")
 	is.Equal(second.Status, store.Running)
 	for range 4 { // it looks again and again
@@ -120,7 +121,7 @@ func TestTeamBudgetAmongNodes(t *testing.T) {
 	root := nodes[0].worker
 	for i := range 6 {
 		f := nodes[i%2]
-		f.worker = f.newWorker(store.NewWorker{Title: leaf(i)})
+		f.worker = f.newWorker(workers.NewWorker{Title: leaf(i)})
 		f.run("hello") // places the worker
 	}
 	is.Equal(storetest.Rows(t, nodes[0].store.Dir(), `SELECT count(*) FROM placements GROUP BY runner_id`),

@@ -27,6 +27,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // An attempt is one tool call that a hostile mail requests. works is a part of the result that a
@@ -118,7 +119,8 @@ func newTown(t *testing.T) *town {
 		tools = append(tools, w.done.tool(name))
 	}
 	w.fixture = newFixture(t, withModel(w.model), withRemote(remote), withTools(tools...), withBudget(runner.Limits{}))
-	w.worker = w.newWorker(store.NewWorker{Title: "Town clerk", Settings: store.WorkerSettings{MCPTools: []string{"s"}, ApprovalTools: []string{"mail_send"}}})
+	w.worker = w.newWorker(workers.NewWorker{Title: "Town clerk", Settings: workers.Settings{MCPTools: []string{"s"},
+		ApprovalTools: []string{"mail_send"}}})
 	w.run(script(`tool write_file {"path": "secret.txt", "content": "SECRET of the town"}`,
 		`tool write_file {"path": "plans/secret.csv", "content": "SECRET plan"}`, `say done`))
 
@@ -215,7 +217,7 @@ func TestHostileMail(t *testing.T) {
 
 // strangersTools returns the names of the tools that strangers have by default.
 func strangersTools() (list []string) {
-	for _, rule := range toolset.StrangerTools(store.WorkerSettings{}) {
+	for _, rule := range toolset.StrangerTools(workers.Settings{}) {
 		list = append(list, rule.Tool)
 	}
 	return list

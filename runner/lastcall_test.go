@@ -12,6 +12,7 @@ import (
 	"journeyman/runner"
 	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/workers"
 )
 
 // TestLastEnd checks the bounds of the last call with each time budget.
@@ -113,7 +114,7 @@ func TestSlowRepairs(t *testing.T) {
 		return said{text: `{"n":1}`, hangs: true}
 	})
 	f := newFixture(t, withModel(w.openModel(t, "openai:m")), withBudget(runner.Limits{Steps: 1, Time: 20 * time.Second}))
-	worker := f.newWorker(store.NewWorker{OutputSchema: json.RawMessage(
+	worker := f.newWorker(workers.NewWorker{OutputSchema: json.RawMessage(
 		`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)})
 	begun := time.Now()
 	turn := f.wait(f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: worker.ID, Input: "go", Budget: store.BudgetStandard}))

@@ -14,8 +14,8 @@ import (
 	"journeyman/runner/prompt"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
-	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/workers"
 )
 
 // toolTokens returns the approximate number of tokens of tools.
@@ -48,7 +48,7 @@ func TestSmallWindowsGetLeanTools(t *testing.T) {
 		Description: "Adds numbers. " + strings.Repeat("It is wonderful. ", 100),
 		InputSchema: json.RawMessage(`{"type":"object","title":"Long","properties":{"title":{"type":"string","description":"` + strings.Repeat("very ", 50) + `long"}},"required":["title"]}`)}}}}}
 	f := newFixture(t, withModel(m), withRemote(src), withPrices(t, `{"openai:tiny":{"input":1,"output":2,"contextWindow":8000,"maxOutput":1000}}`))
-	f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{MCPTools: []string{"s"}}})
+	f.worker = f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{MCPTools: []string{"s"}}})
 	turn := f.accept("go")
 	<-hang
 	f.stop()

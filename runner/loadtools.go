@@ -9,7 +9,7 @@ import (
 	"journeyman/runner/prompt"
 	"journeyman/runner/tool"
 	"journeyman/runner/toolset"
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // loadToolset determines the tools that a turn may call, and adds them to the prompt.
@@ -51,7 +51,7 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 	if s.Names.Workers != "" {
 		e.prompt.Preamble += "\n" + s.Names.Workers
 	}
-	if note := s.Secrets.Note(); note != "" && s.Allows(toolset.ID{Name: store.HostsTool}) {
+	if note := s.Secrets.Note(); note != "" && s.Allows(toolset.ID{Name: workers.HostsTool}) {
 		e.prompt.Preamble += "\n" + note
 	}
 	return nil
@@ -154,7 +154,7 @@ func (r *Runner) workersFor(ctx context.Context, e *execution, lean bool) (strin
 		return "", err
 	}
 	// Two more: the turn's own worker, and one that shows that there are others.
-	list, _, err := r.cfg.Store.Workers.List(ctx, caller, store.WorkerQuery{Origin: store.CreatedOrigin,
+	list, _, err := r.cfg.Store.Workers.List(ctx, caller, workers.Query{Origin: workers.CreatedOrigin,
 		Limit: prompt.MaxWorkers + 2})
 	if err != nil {
 		return "", err

@@ -21,6 +21,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+	"journeyman/store/workers"
 )
 
 func TestToolsInSequence(t *testing.T) {
@@ -240,7 +241,7 @@ func TestInstructionsSnapshot(t *testing.T) {
 	queued := f.accept("two", running.TaskID)
 	until(t, entered, "the first turn runs")
 	changed := "New."
-	_, err := f.store.Workers.UpdateWorker(f.ctx(), f.owner, f.worker.ID, store.WorkerPatch{Instructions: &changed})
+	_, err := f.store.Workers.UpdateWorker(f.ctx(), f.owner, f.worker.ID, workers.Patch{Instructions: &changed})
 	is.NoErr(err)
 	later := f.accept("three", running.TaskID)
 	close(gate)
@@ -296,12 +297,12 @@ func TestAttachments(t *testing.T) {
 func TestDescribeWorker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	long := strings.Repeat("ä", store.MaxTitle+5)
+	long := strings.Repeat("ä", workers.MaxTitle+5)
 	f := newFixture(t, withModel(says("```json\n{\"instructions\":\"Do it.\",\"title\":\""+long+"\",\"summary\":\"a\\nb\"}\n```", "no JSON", `{"instructions":" "}`)))
 	d, err := f.DescribeWorker(f.ctx(), f.owner, "someone who does it")
 	is.NoErr(err)
 	is.Equal(d.Instructions, "Do it.")
-	is.Equal(len([]rune(d.Title)), store.MaxTitle)
+	is.Equal(len([]rune(d.Title)), workers.MaxTitle)
 	is.Equal(d.Summary, "a b")
 	for range 2 {
 		_, err = f.DescribeWorker(f.ctx(), f.owner, "x")

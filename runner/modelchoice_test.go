@@ -16,6 +16,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 func TestChoices(t *testing.T) {
@@ -77,7 +78,8 @@ func TestEffortReachesTheModel(t *testing.T) {
 	f.run("plain")
 	is.Equal(m.last().Effort, "")
 	is.True(m.last().Temperature == nil)
-	f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{Effort: "high", Temperature: new(0.5)}})
+	f.worker = f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{Effort: "high",
+		Temperature: new(0.5)}})
 	f.run("with effort")
 	for _, req := range m.seen()[2:] {
 		is.Equal(req.Effort, "high")

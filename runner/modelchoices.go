@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"journeyman/runner/model"
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // maxChoices limits the models of one provider in a list of choices. Users can still name others.
@@ -26,12 +26,12 @@ type ModelChoices struct {
 // A ModelGroup holds the models of one provider.
 type ModelGroup struct {
 	Name   string // of the provider; "" for models of the server's environment
-	Models []store.ListedModel
+	Models []workers.ListedModel
 	More   bool // the provider has more models
 }
 
 // Facts returns the known properties of the model of that name.
-func (v ModelChoices) Facts(name string) store.ListedModel {
+func (v ModelChoices) Facts(name string) workers.ListedModel {
 	for _, g := range v.Groups {
 		for _, m := range g.Models {
 			if m.Name == name {
@@ -39,7 +39,7 @@ func (v ModelChoices) Facts(name string) store.ListedModel {
 			}
 		}
 	}
-	return store.ListedModel{Name: name}
+	return workers.ListedModel{Name: name}
 }
 
 // ModelChoices returns the models that workers of the organization may choose. Their names are in
@@ -80,7 +80,7 @@ func (r *Runner) DefaultModels(ctx context.Context, organizationID string) ([]st
 	return r.defaultModels(models), nil
 }
 
-func (r *Runner) defaultModels(models store.OrganizationModels) (names []string) {
+func (r *Runner) defaultModels(models workers.OrganizationModels) (names []string) {
 	if models.Chain != "" && !r.replays() {
 		return model.Chain(models.Chain)
 	}
@@ -91,7 +91,7 @@ func (r *Runner) defaultModels(models store.OrganizationModels) (names []string)
 }
 
 // unpricedOf returns the names of the models without a price.
-func (r *Runner) unpricedOf(models store.OrganizationModels, names []string) (list []string) {
+func (r *Runner) unpricedOf(models workers.OrganizationModels, names []string) (list []string) {
 	for i, name := range names {
 		m, err := r.openModel(models, name)
 		if err != nil && i < len(r.setup.own) && r.setup.own[i].Name() == name {
@@ -106,7 +106,7 @@ func (r *Runner) unpricedOf(models store.OrganizationModels, names []string) (li
 
 // serverModels returns the models of the price table that the server's environment can open. It
 // omits models whose names begin with the name of a connected provider.
-func (r *Runner) serverModels(models store.OrganizationModels) (list []store.ListedModel) {
+func (r *Runner) serverModels(models workers.OrganizationModels) (list []workers.ListedModel) {
 	setup := r.setup
 	if setup.models == nil {
 		return nil
@@ -116,7 +116,7 @@ func (r *Runner) serverModels(models store.OrganizationModels) (list []store.Lis
 		if own || strings.HasSuffix(name, ":") || setup.models.Check(name) != nil {
 			continue
 		}
-		list = append(list, store.ListedModel{Name: name,
+		list = append(list, workers.ListedModel{Name: name,
 			ContextWindow: setup.prices.Lookup(name).ContextWindow})
 	}
 	return list

@@ -9,7 +9,7 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // maxChain limits the number of models in a chain.
@@ -53,7 +53,7 @@ func CheckChain(names []string) error {
 
 // checkOne returns the reason why one model may not be chosen, or nil. The organization's own
 // providers have precedence.
-func (r *Runner) checkOne(models store.OrganizationModels, name string) error {
+func (r *Runner) checkOne(models workers.OrganizationModels, name string) error {
 	if p, rest, ok := providerOf(models, name); ok {
 		_, err := r.provider(p, models.First).Open(rest)
 		return err

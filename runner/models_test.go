@@ -12,6 +12,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // shelf is a catalogue of models by name.
@@ -56,7 +57,7 @@ func TestWorkersModel(t *testing.T) {
 		t.Run(want.name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			w := f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{Model: choice}})
+			w := f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{Model: choice}})
 			for range 2 { // a later turn uses the same model
 				turn := f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: w.ID, Input: "who?", Budget: store.BudgetUnlimited})
 				turn = f.wait(turn)
@@ -80,7 +81,7 @@ func TestModelUnavailable(t *testing.T) {
 			is := is.New(t)
 			own := named("own")
 			f := newFixture(t, append(setups, withModel(own))...)
-			w := f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{Model: "gone"}})
+			w := f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{Model: "gone"}})
 			turn := f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: w.ID, Input: "who?", Budget: store.BudgetStandard})
 			u := f.read(f.Streams.Turn(turn))
 			turn = f.wait(turn)
@@ -91,7 +92,7 @@ func TestModelUnavailable(t *testing.T) {
 			is.True(strings.Contains(fmt.Sprint(u.errors), "gone is not available"))
 			// The worker can run again with another model.
 			none := ""
-			_, err := f.store.Workers.UpdateWorker(t.Context(), f.owner, w.ID, store.WorkerPatch{Model: &none})
+			_, err := f.store.Workers.UpdateWorker(t.Context(), f.owner, w.ID, workers.Patch{Model: &none})
 			is.NoErr(err)
 			turn = f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: w.ID, TaskID: turn.TaskID, Input: "and now?", Budget: store.BudgetStandard})
 			is.Equal(f.wait(turn).OutputText, "I am own")

@@ -7,21 +7,21 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // A Draft contains the fields of a worker that a user has entered.
 type Draft struct {
-	store.WorkerPatch        // the given fields
-	Prompt            string // of a new worker: the model writes the missing fields from it
+	workers.Patch        // the given fields
+	Prompt        string // of a new worker: the model writes the missing fields from it
 }
 
 // CheckWorker adds to wrong the fields of a draft that exceed their limits, or that name unknown
 // models or tools. It skips tools that the worker has already named, because their server may be down.
 func (r *Runner) CheckWorker(ctx context.Context, c people.Caller, wrong *db.Fields, d Draft,
-	before store.WorkerSettings) {
+	before workers.Settings) {
 	d.Check(wrong)
 	if d.OutputSchema != nil && *d.OutputSchema != nil {
 		if err := CheckOutputSchema(*d.OutputSchema); err != nil {
@@ -44,15 +44,15 @@ func (r *Runner) CheckWorker(ctx context.Context, c people.Caller, wrong *db.Fie
 
 // CheckPrompt adds to wrong a prompt that is too long.
 func (d Draft) CheckPrompt(wrong *db.Fields) {
-	wrong.Check(utf8.RuneCountInString(d.Prompt) <= store.MaxPrompt, "prompt",
-		"must have at most %d characters", store.MaxPrompt)
+	wrong.Check(utf8.RuneCountInString(d.Prompt) <= workers.MaxPrompt, "prompt",
+		"must have at most %d characters", workers.MaxPrompt)
 }
 
 // newlyNamed returns s without the tools that before already names.
-func newlyNamed(s, before store.WorkerSettings) store.WorkerSettings {
-	fresh := func(l, before store.ToolRules) store.ToolRules {
-		return slices.DeleteFunc(slices.Clone(l), func(r store.ToolRule) bool {
-			return slices.ContainsFunc(before, func(b store.ToolRule) bool { return b.Tool == r.Tool })
+func newlyNamed(s, before workers.Settings) workers.Settings {
+	fresh := func(l, before workers.ToolRules) workers.ToolRules {
+		return slices.DeleteFunc(slices.Clone(l), func(r workers.ToolRule) bool {
+			return slices.ContainsFunc(before, func(b workers.ToolRule) bool { return b.Tool == r.Tool })
 		})
 	}
 	s.Tools, s.StrangerTools = fresh(s.Tools, before.Tools), fresh(s.StrangerTools, before.StrangerTools)
@@ -64,7 +64,7 @@ func newlyNamed(s, before store.WorkerSettings) store.WorkerSettings {
 // CreateWorker creates a worker from a draft that CheckWorker has accepted. For a repeated request,
 // it returns the worker of the first request, and replayed is true.
 func (r *Runner) CreateWorker(ctx context.Context, c people.Caller, d Draft, key db.IdempotencyKey) (
-	w store.Worker, replayed bool, err error) {
+	w workers.Worker, replayed bool, err error) {
 	n, leave, err := r.describeDraft(ctx, c, d, key)
 	if err != nil {
 		return w, false, err
@@ -75,8 +75,8 @@ func (r *Runner) CreateWorker(ctx context.Context, c people.Caller, d Draft, key
 
 // RestoreVersion creates a new version of a worker with the content of version v. It returns an
 // error if the model of v does not exist any more.
-func (r *Runner) RestoreVersion(ctx context.Context, c people.Caller, id string, v store.WorkerVersion,
-	revisions []string, key db.IdempotencyKey) (w store.Worker, replayed bool, err error) {
+func (r *Runner) RestoreVersion(ctx context.Context, c people.Caller, id string, v workers.Version,
+	revisions []string, key db.IdempotencyKey) (w workers.Worker, replayed bool, err error) {
 	// Do not look up the tools again, because their server may be down for a while.
 	if v.Settings.Model != "" {
 		if err := r.CheckModel(ctx, c.OrganizationID, v.Settings.Model); err != nil {
@@ -90,7 +90,7 @@ func (r *Runner) RestoreVersion(ctx context.Context, c people.Caller, id string,
 // already created its worker. Equal requests wait until leave is called. Then they find the worker,
 // and the model is paid only once.
 func (r *Runner) describeDraft(ctx context.Context, c people.Caller, d Draft, key db.IdempotencyKey) (
-	n store.NewWorker, leave func(), err error) {
+	n workers.NewWorker, leave func(), err error) {
 	n = d.New()
 	if strings.TrimSpace(d.Prompt) == "" || n.Instructions != "" && d.Summary != nil {
 		return n, func() {}, nil

@@ -10,6 +10,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/stream"
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // TestLostChanges tells a node that it may have missed the end of a turn. The client of the worker-wide
@@ -31,7 +32,7 @@ func TestLostChanges(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			f := newFixture(t)
-			other := f.newWorker(store.NewWorker{Title: "Other"})
+			other := f.newWorker(workers.NewWorker{Title: "Other"})
 			f.workerStream(other.ID, "").Close()
 			s := f.workerStream(f.worker.ID, "")
 			defer s.Close()

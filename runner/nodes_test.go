@@ -15,6 +15,7 @@ import (
 	"journeyman/runner/stream"
 	"journeyman/store"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // newNodes starts n runners on one database, each with a store of its own.
@@ -58,9 +59,9 @@ func TestNodesShareWork(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	nodes := newNodes(t, 3)
-	var made []store.Worker
+	var made []workers.Worker
 	for range 9 {
-		made = append(made, nodes[0].newWorker(store.NewWorker{Title: "One"}))
+		made = append(made, nodes[0].newWorker(workers.NewWorker{Title: "One"}))
 	}
 	var group sync.WaitGroup
 	var mu sync.Mutex

@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"journeyman/runner/model"
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 var errNoModels = errors.New("must be null: this server has its own model only")
 
 // modelsOf returns the models that an organization has configured. It reads the store only after a
 // change.
-func (r *Runner) modelsOf(ctx context.Context, organizationID string) (store.OrganizationModels, error) {
+func (r *Runner) modelsOf(ctx context.Context, organizationID string) (workers.OrganizationModels, error) {
 	changes := r.cfg.Store.Workers.ModelChanges()
 	k := &r.connected
 	k.mu.Lock()
@@ -45,7 +45,7 @@ func (r *Runner) modelsOf(ctx context.Context, organizationID string) (store.Org
 }
 
 // provider converts a stored provider to the type of the model package.
-func (r *Runner) provider(p store.OpenProvider, first bool) model.Provider {
+func (r *Runner) provider(p workers.OpenProvider, first bool) model.Provider {
 	// The Owner of the first organization operates the machine. Owners of other organizations must
 	// not reach the machine's private network.
 	guard := r.cfg.Dialer
@@ -56,7 +56,7 @@ func (r *Runner) provider(p store.OpenProvider, first bool) model.Provider {
 
 // openModel returns the model of a name: from the organization's own provider, else from the
 // server's environment.
-func (r *Runner) openModel(models store.OrganizationModels, name string) (pricedModel, error) {
+func (r *Runner) openModel(models workers.OrganizationModels, name string) (pricedModel, error) {
 	if p, rest, ok := providerOf(models, name); ok {
 		return r.openConnected(p, models.First, rest)
 	}
@@ -73,7 +73,7 @@ func (r *Runner) openModel(models store.OrganizationModels, name string) (priced
 
 // openConnected returns a model of a connected provider. It returns the same model each time, with
 // its connections and the known limits of its server.
-func (r *Runner) openConnected(p store.OpenProvider, first bool, name string) (pricedModel, error) {
+func (r *Runner) openConnected(p workers.OpenProvider, first bool, name string) (pricedModel, error) {
 	if p.Sealed != nil {
 		return pricedModel{}, fmt.Errorf("the key of %s cannot be read: %s", p.Name, p.Sealed.Message)
 	}

@@ -17,6 +17,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // overloaded is the error of a server that is temporarily down.
@@ -310,7 +311,8 @@ func TestFailingProviderHoldsNoSlot(t *testing.T) {
 		return w.openModel(t, name)
 	}}
 	f := onClock(t, c, func(cfg *runner.Config) { cfg.Models, cfg.Concurrency = models, 4 })
-	dead := f.newWorker(store.NewWorker{Title: "Dead", Instructions: "Help.", Settings: store.WorkerSettings{Model: "openai:m"}})
+	dead := f.newWorker(workers.NewWorker{Title: "Dead", Instructions: "Help.",
+		Settings: workers.Settings{Model: "openai:m"}})
 	var turns []store.Turn
 	for range 64 {
 		turns = append(turns, f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: dead.ID, Input: "go", Budget: store.BudgetStandard}))

@@ -14,6 +14,7 @@ import (
 	"journeyman/runner/tool"
 	"journeyman/store"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // stopTool simulates a crash in its first call: it sends a copy of the data folder, and the test
@@ -51,7 +52,7 @@ func TestOwnFolderSurvivesRestart(t *testing.T) {
 			var f *fixture
 			copied := make(chan death, 1)
 			f = newFixture(t, withTools(stopTool(&f, copied, die)))
-			f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{
+			f.worker = f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{
 				StrangerTools: rules(t, `["read_file", "write_file", "list_files", "publish_file", "stop"]`)}})
 			n := store.NewTurn{Caller: f.stranger(), WorkerID: f.worker.ID, Budget: store.BudgetStandard,
 				Input: script(`tool write_file {"path": "b.txt", "content": "beta"}`, `tool stop {}`, `tool read_file {"path": "a.txt"}`,

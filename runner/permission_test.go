@@ -14,15 +14,16 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // rules decodes rules in their API form.
-func rules(t *testing.T, list string) store.ToolRules {
+func rules(t *testing.T, list string) workers.ToolRules {
 	t.Helper()
 	if list == "" {
 		return nil
 	}
-	r, err := store.ParseToolRules([]byte(list))
+	r, err := workers.ParseToolRules([]byte(list))
 	is.New(t).NoErr(err)
 	return r
 }
@@ -99,7 +100,7 @@ func TestRules(t *testing.T) {
 			src.offer.Tools = append(src.offer.Tools, named)
 			done := &effects{}
 			f := newFixture(t, withRemote(src), withTools(done.tool("web_fetch"), done.tool("shell")))
-			f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{MCPTools: []string{"s", "shell"},
+			f.worker = f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{MCPTools: []string{"s", "shell"},
 				Tools: rules(t, tt.tools), StrangerTools: rules(t, tt.strangers)}})
 			for c, may := range map[people.Caller]bool{f.owner: tt.member, f.stranger(): tt.stranger} {
 				is := is.New(t)
@@ -118,7 +119,7 @@ func TestRefusedCallsNeedNoApproval(t *testing.T) {
 	is := is.New(t)
 	done := &effects{}
 	f := newFixture(t, withTools(done.tool("shell")))
-	f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{ApprovalTools: []string{"shell"},
+	f.worker = f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{ApprovalTools: []string{"shell"},
 		Tools: rules(t, `[{"tool":"shell","commands":["git"]}]`)}})
 	turn := f.wait(f.accept(script(`tool shell {"command": "rm x"}`, "say {{last}}")))
 	is.True(strings.Contains(turn.OutputText, `the command "rm" may not run here; these may: git`))
@@ -136,10 +137,11 @@ func TestFailingServersAreNotAskedAgain(t *testing.T) {
 	src := &servers{offer: offered("add"), tool: answering("42")}
 	src.offer.Note = "The tools of other are not available."
 	f := newFixture(t, withRemote(src))
-	f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{MCPTools: []string{"s.add", "other"}, StrangerTools: rules(t, `["s.add"]`)}})
+	f.worker = f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{MCPTools: []string{"s.add", "other"},
+		StrangerTools: rules(t, `["s.add"]`)}})
 	f.wait(f.acceptTurn(store.NewTurn{Caller: f.stranger(), WorkerID: f.worker.ID, Input: "hi", Budget: store.BudgetStandard}))
 	is.Equal(src.wanted, [][]string{{"s.add"}}) // the model gets nothing about the other server
-	f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{MCPTools: []string{"s.add", "other"}}})
+	f.worker = f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{MCPTools: []string{"s.add", "other"}}})
 	f.wait(f.acceptTurn(store.NewTurn{Caller: f.stranger(), WorkerID: f.worker.ID, Input: "hi", Budget: store.BudgetStandard}))
 	is.Equal(len(src.wanted), 1)
 }
@@ -178,7 +180,8 @@ func TestStrangersAreMarked(t *testing.T) {
 	is.Equal(len(seen[0].Tools), len(strangersTools()))
 	is.Equal(len(seen[1].Tools), len(tool.All(tool.Documents{})))             // the member's turn has all tools
 	is.True(!strings.Contains(fmt.Sprint(f.messages(first)), "not a member")) // users do not see the note
-	is.Equal(toolset.StrangerTools(store.WorkerSettings{}), rules(t, `["read_file","write_file","edit_file","list_files","search_files","view_image","make_chart","publish_file"]`))
+	is.Equal(toolset.StrangerTools(workers.Settings{}), rules(t,
+		`["read_file","write_file","edit_file","list_files","search_files","view_image","make_chart","publish_file"]`))
 }
 
 // TestOfflineModelIgnoresTheMark checks that strangers and members get the same answer at the same
@@ -210,8 +213,9 @@ func TestCheckTools(t *testing.T) {
 		"v.add":      `the nearest is "s.add"`,
 		"read_files": `the nearest is "read_file"`,
 	} {
-		for path, s := range map[string]store.WorkerSettings{"tools": {Tools: store.ToolRules{{Tool: "read_file"}, {Tool: name}}},
-			"strangerTools": {StrangerTools: store.ToolRules{{Tool: name}}}, "approvalTools": {ApprovalTools: []string{name}}} {
+		for path, s := range map[string]workers.Settings{"tools": {Tools: workers.ToolRules{{Tool: "read_file"},
+			{Tool: name}}},
+			"strangerTools": {StrangerTools: workers.ToolRules{{Tool: name}}}, "approvalTools": {ApprovalTools: []string{name}}} {
 			want := says
 			if path == "approvalTools" && strings.ContainsAny(strings.ReplaceAll(name, "__", "."), ".") {
 				want = "" // the server may be configured later

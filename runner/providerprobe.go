@@ -17,13 +17,14 @@ import (
 	"journeyman/runner/prompt"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // probeLimit bounds each further call of a test, of which a tool and a picture cost a few hundred tokens.
 const probeLimit = 30 * time.Second
 
 // asked makes one call of a test and adds its usage, also that of a failed call.
-func asked(ctx context.Context, m pricedModel, t *store.ProviderTest, used *store.Usage, req model.Request) (
+func asked(ctx context.Context, m pricedModel, t *workers.ProviderTest, used *store.Usage, req model.Request) (
 	text string, resp model.Response, err error) {
 	cost := callCost{input: prompt.EstimateRequest(req), local: model.Local(m.Model)}
 	resp, err = model.Ask(ctx, m.Model, req, cost.count)
@@ -48,18 +49,18 @@ func question(text string, files ...model.Part) model.Request {
 }
 
 // probe tries what a worker needs besides words: a call of a tool, and a picture if the model may see.
-func (r *Runner) probe(ctx context.Context, m pricedModel, t *store.ProviderTest, used *store.Usage) {
+func (r *Runner) probe(ctx context.Context, m pricedModel, t *workers.ProviderTest, used *store.Usage) {
 	t.Tools = probeTool(ctx, m, t, used)
 	m = r.described(ctx, m)
 	if !m.sees() {
-		t.Pictures = &store.Probe{Why: "the model takes none"}
+		t.Pictures = &workers.Probe{Why: "the model takes none"}
 		return
 	}
 	t.Pictures = probePicture(ctx, m, t, used)
 }
 
 // probeTool asks the model to call a tiny tool.
-func probeTool(ctx context.Context, m pricedModel, t *store.ProviderTest, used *store.Usage) *store.Probe {
+func probeTool(ctx context.Context, m pricedModel, t *workers.ProviderTest, used *store.Usage) *workers.Probe {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	const name = "report_number"
@@ -71,18 +72,18 @@ func probeTool(ctx context.Context, m pricedModel, t *store.ProviderTest, used *
 	case untried(resp, err):
 		return nil
 	case err != nil:
-		return &store.Probe{Why: probeFailure(err)}
+		return &workers.Probe{Why: probeFailure(err)}
 	}
 	for _, part := range resp.Parts {
 		if part.Type == model.PartToolCall && part.ToolName == name {
-			return &store.Probe{Has: true}
+			return &workers.Probe{Has: true}
 		}
 	}
-	return &store.Probe{Why: "asked to call a tool, the model wrote: " + cmp.Or(db.FirstRunes(text, 200), "nothing")}
+	return &workers.Probe{Why: "asked to call a tool, the model wrote: " + cmp.Or(db.FirstRunes(text, 200), "nothing")}
 }
 
 // probePicture shows the model a picture that is red all over.
-func probePicture(ctx context.Context, m pricedModel, t *store.ProviderTest, used *store.Usage) *store.Probe {
+func probePicture(ctx context.Context, m pricedModel, t *workers.ProviderTest, used *store.Usage) *workers.Probe {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	const side = 64 // some models refuse smaller ones
@@ -90,7 +91,7 @@ func probePicture(ctx context.Context, m pricedModel, t *store.ProviderTest, use
 	draw.Draw(red, red.Bounds(), image.NewUniform(color.RGBA{R: 230, A: 255}), image.Point{}, draw.Src)
 	var data bytes.Buffer
 	if err := png.Encode(&data, red); err != nil {
-		return &store.Probe{Why: err.Error()}
+		return &workers.Probe{Why: err.Error()}
 	}
 	file := model.Part{Type: model.PartFile, Path: "colour.png", MediaType: "image/png", Size: int64(data.Len()),
 		Open: func() ([]byte, error) { return data.Bytes(), nil }}
@@ -100,13 +101,13 @@ func probePicture(ctx context.Context, m pricedModel, t *store.ProviderTest, use
 	case untried(resp, err):
 		return nil
 	case err != nil:
-		return &store.Probe{Why: probeFailure(err)}
+		return &workers.Probe{Why: probeFailure(err)}
 	case !m.sees():
-		return &store.Probe{Why: "the server refuses pictures"}
+		return &workers.Probe{Why: "the server refuses pictures"}
 	case strings.Contains(strings.ToLower(text), "red"):
-		return &store.Probe{Has: true}
+		return &workers.Probe{Has: true}
 	}
-	return &store.Probe{Why: "shown a red picture, the model wrote: " + cmp.Or(db.FirstRunes(text, 200), "nothing")}
+	return &workers.Probe{Why: "shown a red picture, the model wrote: " + cmp.Or(db.FirstRunes(text, 200), "nothing")}
 }
 
 // untried reports whether a call says nothing about the model's abilities: it was cut at the limit of its tokens,

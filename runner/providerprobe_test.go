@@ -11,8 +11,8 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/workers"
 )
 
 // TestProviderProbes checks what the test of a provider says about tools, pictures and the price.
@@ -28,17 +28,17 @@ func TestProviderProbes(t *testing.T) {
 	const call = `,"tool_calls":[{"id":"c1","type":"function","function":{"name":"report_number","arguments":"{\"number\":7}"}}]`
 	for name, tt := range map[string]struct {
 		tool, picture   func(w http.ResponseWriter)
-		tools, pictures store.Probe
+		tools, pictures workers.Probe
 	}{
 		"both": {func(w http.ResponseWriter) { says(w, "", call) }, func(w http.ResponseWriter) { says(w, "It is Red.", "") },
-			store.Probe{Has: true}, store.Probe{Has: true}},
+			workers.Probe{Has: true}, workers.Probe{Has: true}},
 		"refused": {func(w http.ResponseWriter) { refuses(w, "m does not support tools") },
 			func(w http.ResponseWriter) { refuses(w, "image input is not supported") },
-			store.Probe{Why: "cannot call tools"}, store.Probe{Why: "the server refuses pictures"}},
+			workers.Probe{Why: "cannot call tools"}, workers.Probe{Why: "the server refuses pictures"}},
 		"only words": {func(w http.ResponseWriter) { says(w, "Seven!", "") }, func(w http.ResponseWriter) { says(w, "It is green.", "") },
-			store.Probe{Why: "the model wrote: Seven!"}, store.Probe{Why: "the model wrote: It is green."}},
+			workers.Probe{Why: "the model wrote: Seven!"}, workers.Probe{Why: "the model wrote: It is green."}},
 		"broken": {func(w http.ResponseWriter) { says(w, "", strings.ReplaceAll(call, "report_number", "other")) }, func(w http.ResponseWriter) { refuses(w, "no") },
-			store.Probe{Why: "the model wrote: nothing"}, store.Probe{Why: "no"}},
+			workers.Probe{Why: "the model wrote: nothing"}, workers.Probe{Why: "no"}},
 		"busy": {tool: func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
 			picture: func(w http.ResponseWriter) {
 				fmt.Fprint(w, `{"model":"m","choices":[{"message":{"content":""},"finish_reason":"length"}]}`)

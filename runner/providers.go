@@ -15,42 +15,43 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // ProviderAddress returns the API address of a kind of provider, or "" if the kind has no
 // default address.
-func ProviderAddress(kind store.ProviderKind) string {
+func ProviderAddress(kind workers.ProviderKind) string {
 	return model.Provider{Kind: string(kind)}.Address()
 }
 
 // AddProvider connects a provider for the caller's organization. It returns an Invalid error if the
 // organization may not reach the address, and the errors of the store.
-func (r *Runner) AddProvider(ctx context.Context, c people.Caller, n store.NewProvider) (store.Provider, error) {
+func (r *Runner) AddProvider(ctx context.Context, c people.Caller, n workers.NewProvider) (workers.Provider, error) {
 	var f db.Fields
 	if n.Check(&f); len(f) == 0 {
 		models, err := r.modelsOf(ctx, c.OrganizationID)
 		if err != nil {
-			return store.Provider{}, err
+			return workers.Provider{}, err
 		}
-		r.checkReach(&f, store.OpenProvider{Provider: store.Provider{Name: n.Name, Kind: n.Kind, BaseURL: n.BaseURL},
+		r.checkReach(&f, workers.OpenProvider{Provider: workers.Provider{Name: n.Name, Kind: n.Kind, BaseURL: n.BaseURL},
 			Key: n.Key}, models.First)
 	}
 	if err := f.Err(); err != nil {
-		return store.Provider{}, err
+		return workers.Provider{}, err
 	}
 	return r.cfg.Store.Workers.AddProvider(ctx, c, n)
 }
 
 // UpdateProvider changes a provider of the caller's organization. It returns the same errors as
 // AddProvider.
-func (r *Runner) UpdateProvider(ctx context.Context, c people.Caller, name string, patch store.ProviderPatch) (
-	store.Provider, error) {
+func (r *Runner) UpdateProvider(ctx context.Context, c people.Caller, name string, patch workers.ProviderPatch) (
+	workers.Provider, error) {
 	if err := c.Allow(people.ManageProviders); err != nil {
-		return store.Provider{}, err
+		return workers.Provider{}, err
 	}
 	models, err := r.modelsOf(ctx, c.OrganizationID)
 	if err != nil {
-		return store.Provider{}, err
+		return workers.Provider{}, err
 	}
 	// The store reports an unknown provider or an invalid address.
 	if p, _, ok := providerOf(models, name+":"); ok && patch.BaseURL != nil {
@@ -61,7 +62,7 @@ func (r *Runner) UpdateProvider(ctx context.Context, c people.Caller, name strin
 		}
 		r.checkReach(&f, p, models.First)
 		if err := f.Err(); err != nil {
-			return store.Provider{}, err
+			return workers.Provider{}, err
 		}
 	}
 	return r.cfg.Store.Workers.UpdateProvider(ctx, c, name, patch)
@@ -69,7 +70,7 @@ func (r *Runner) UpdateProvider(ctx context.Context, c people.Caller, name strin
 
 // checkReach adds an error to f if the organization may not reach the provider's address. It also
 // adds one if the key must not be sent there.
-func (r *Runner) checkReach(f *db.Fields, p store.OpenProvider, first bool) {
+func (r *Runner) checkReach(f *db.Fields, p workers.OpenProvider, first bool) {
 	as := r.provider(p, first)
 	u, err := url.Parse(as.Address())
 	if err != nil || u.Host == "" {
@@ -105,25 +106,25 @@ const (
 // sees in a picture. It stores and returns the result. modelName is the model to ask; "" chooses one. If the organization has no
 // models of its own and the model answers, the model becomes the default. If ctx ends before the model
 // answers, TestProvider returns the error of ctx and stores no result.
-func (r *Runner) TestProvider(ctx context.Context, c people.Caller, name, modelName string) (store.ProviderTest,
+func (r *Runner) TestProvider(ctx context.Context, c people.Caller, name, modelName string) (workers.ProviderTest,
 	error) {
 	if err := c.Allow(people.ManageProviders); err != nil {
-		return store.ProviderTest{}, err
+		return workers.ProviderTest{}, err
 	}
 	// Each test costs tokens and a connection, so an organization makes one at a time.
 	leave, err := r.oneAtATime(ctx, "test "+c.OrganizationID)
 	if err != nil {
-		return store.ProviderTest{}, err
+		return workers.ProviderTest{}, err
 	}
 	defer leave()
 	models, err := r.modelsOf(ctx, c.OrganizationID)
 	if err != nil {
-		return store.ProviderTest{}, err
+		return workers.ProviderTest{}, err
 	}
 	p, _, ok := providerOf(models, name+":")
 	if !ok {
-		return store.ProviderTest{}, db.Errorf(db.NotFound, "there is no provider %q",
-			db.FirstRunes(name, store.MaxProviderName))
+		return workers.ProviderTest{}, db.Errorf(db.NotFound, "there is no provider %q",
+			db.FirstRunes(name, workers.MaxProviderName))
 	}
 	t, list, used := r.examine(ctx, models, p, modelName)
 	closed := ctx.Err() // the page was closed, so a failure is no result
@@ -146,11 +147,11 @@ func (r *Runner) TestProvider(ctx context.Context, c people.Caller, name, modelN
 }
 
 // examine makes the calls of a test. list is nil if the provider did not list its models.
-func (r *Runner) examine(ctx context.Context, models store.OrganizationModels, p store.OpenProvider,
-	modelName string) (t store.ProviderTest, list []store.ListedModel, used store.Usage) {
+func (r *Runner) examine(ctx context.Context, models workers.OrganizationModels, p workers.OpenProvider,
+	modelName string) (t workers.ProviderTest, list []workers.ListedModel, used store.Usage) {
 	ctx, cancel := context.WithTimeout(ctx, testTime)
 	defer cancel()
-	t = store.ProviderTest{At: r.cfg.Now().UTC(), Model: modelName}
+	t = workers.ProviderTest{At: r.cfg.Now().UTC(), Model: modelName}
 	if p.Sealed != nil {
 		t.Error = p.Sealed.Message
 		return t, nil, used
@@ -161,9 +162,9 @@ func (r *Runner) examine(ctx context.Context, models store.OrganizationModels, p
 		return t, nil, used
 	} // a server without a list may still answer
 	if err == nil {
-		list = make([]store.ListedModel, len(listed))
+		list = make([]workers.ListedModel, len(listed))
 		for i, m := range listed {
-			list[i] = store.ListedModel(m)
+			list[i] = workers.ListedModel(m)
 		}
 	}
 	if t.Model = cmp.Or(t.Model, r.modelToTest(models, p, list)); t.Model == "" {
@@ -184,7 +185,7 @@ func hasNoList(e *model.Error) bool { return e.Code == "404" || e.Code == model.
 
 // askShortly asks a model a short question, and stores the answer or the failure in t. used is the
 // usage to charge: that of a failed call is charged as in a turn.
-func (r *Runner) askShortly(ctx context.Context, m pricedModel, t *store.ProviderTest, used *store.Usage) {
+func (r *Runner) askShortly(ctx context.Context, m pricedModel, t *workers.ProviderTest, used *store.Usage) {
 	t.Price = m.price.Basis.Code()
 	started := time.Now() // use the real clock to measure the model's response time
 	text, _, err := asked(ctx, m, t, used, question("Say hello in five words or fewer."))
@@ -202,7 +203,8 @@ func (r *Runner) askShortly(ctx context.Context, m pricedModel, t *store.Provide
 
 // modelToTest returns the model to ask: the model that workers use, else the provider's usual
 // model, else the first model that can call tools. It returns "" if there is none.
-func (r *Runner) modelToTest(models store.OrganizationModels, p store.OpenProvider, list []store.ListedModel) string {
+func (r *Runner) modelToTest(models workers.OrganizationModels, p workers.OpenProvider,
+	list []workers.ListedModel) string {
 	if models.Chain != "" {
 		for _, name := range model.Chain(models.Chain) {
 			if by, rest, ok := providerOf(models, name); ok && by.ID == p.ID {
@@ -211,17 +213,17 @@ func (r *Runner) modelToTest(models store.OrganizationModels, p store.OpenProvid
 		}
 	}
 	has := func(name string) bool {
-		return slices.ContainsFunc(list, func(m store.ListedModel) bool { return m.Name == name })
+		return slices.ContainsFunc(list, func(m workers.ListedModel) bool { return m.Name == name })
 	}
 	if usual := model.UsualModel(string(p.Kind)); usual != "" && (has(usual) || len(list) == 0) {
 		return usual
 	}
-	for _, fits := range []func(store.ListedModel) bool{
-		func(m store.ListedModel) bool {
+	for _, fits := range []func(workers.ListedModel) bool{
+		func(m workers.ListedModel) bool {
 			return r.setup.prices.Lookup(string(p.Kind) + ":" + m.Name).Known
 		},
-		func(m store.ListedModel) bool { return slices.Contains(m.Abilities, model.AbilityTools) },
-		func(store.ListedModel) bool { return true },
+		func(m workers.ListedModel) bool { return slices.Contains(m.Abilities, model.AbilityTools) },
+		func(workers.ListedModel) bool { return true },
 	} {
 		if i := slices.IndexFunc(list, fits); i >= 0 {
 			return list[i].Name

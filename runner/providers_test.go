@@ -16,6 +16,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // A line is the response of a model to one call.
@@ -114,7 +115,7 @@ var madeUp = regexp.MustCompile(`(org|usr|wrk|tsk|trn|msg|fil|run)_[0-9a-z]{26}|
 func (p drama) played(t *testing.T, m model.Model) string {
 	t.Helper()
 	f := newFixture(t, withModel(m), func(c *runner.Config) { c.Budgets = map[store.Budget]runner.Limits{store.BudgetStandard: {}} })
-	f.worker = f.newWorker(store.NewWorker{Title: "Player", Instructions: "Play.", OutputSchema: p.schema})
+	f.worker = f.newWorker(workers.NewWorker{Title: "Player", Instructions: "Play.", OutputSchema: p.schema})
 	var rendered []any
 	var turn store.Turn
 	for i := range p.turns {

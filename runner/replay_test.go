@@ -13,6 +13,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // TestReplayWithOtherToolOutput records two workers in parallel. Their tool returns a different
@@ -40,7 +41,7 @@ func TestReplayWithOtherToolOutput(t *testing.T) {
 		f := newFixture(t, withModel(m), withTools(clock))
 		var turns []store.Turn
 		for _, name := range []string{"Ada", "Bob"} {
-			worker := f.newWorker(store.NewWorker{Title: name, Instructions: "You are " + name + " and look at the clock."})
+			worker := f.newWorker(workers.NewWorker{Title: name, Instructions: "You are " + name + " and look at the clock."})
 			turns = append(turns, f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: worker.ID, Input: "What time is it?", Budget: store.BudgetStandard}))
 		}
 		if restart {

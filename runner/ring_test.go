@@ -20,6 +20,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // A wideReader reads a worker-wide stream with one uiReader for each turn.
@@ -346,7 +347,7 @@ func TestForeignIDs(t *testing.T) {
 	f := newFixture(t)
 	first := f.run(script(`say one`))
 	other := f.worker
-	f.worker = f.newWorker(store.NewWorker{Title: "Other", Instructions: "Help."})
+	f.worker = f.newWorker(workers.NewWorker{Title: "Other", Instructions: "Help."})
 	theirs := f.run(script(`say theirs`))
 	foreign := string(f.events(f.Streams.Turn(theirs))[0].ID)
 	f.worker = other

@@ -26,6 +26,7 @@ import (
 	"journeyman/runner/tool"
 	"journeyman/store"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // A scenario is a task for a worker, with the script of its model.
@@ -268,15 +269,15 @@ func (p *performance) beginWith(starts bool, more ...setup) *wire {
 		p.f = fixtureOn(p.t, storetest.Open(p.t, store.Options{}), setups...)
 		p.f.found()
 	}
-	n := store.NewWorker{
-		Title: cmp.Or(p.title, "Clerk"), Instructions: p.instructions, Settings: store.WorkerSettings{ApprovalTools: p.asks},
+	n := workers.NewWorker{
+		Title: cmp.Or(p.title, "Clerk"), Instructions: p.instructions, Settings: workers.Settings{ApprovalTools: p.asks},
 	}
 	if p.schema != "" {
 		n.OutputSchema = json.RawMessage(p.schema)
 	}
 	p.f.worker = p.f.newWorker(n)
 	for title := range p.cast {
-		p.f.newWorker(store.NewWorker{Title: title, Instructions: roleOf(title)})
+		p.f.newWorker(workers.NewWorker{Title: title, Instructions: roleOf(title)})
 	}
 	return w
 }

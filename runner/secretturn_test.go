@@ -14,6 +14,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // TestSecretsOfATurn lets a worker send a secret to a server that echoes it. The server gets the
@@ -29,7 +30,8 @@ func TestSecretsOfATurn(t *testing.T) {
 	}))
 	t.Cleanup(web.Close)
 	f := newFixture(t, withTools(tool.WebFetch(tool.NewDocuments(sandbox.NewFilterPool()), dial.Guard{AllowPrivate: true}, "test")))
-	_, err := f.store.Workers.SetSecret(t.Context(), f.owner, store.NewSecret{WorkerID: f.worker.ID, Name: "KEY", Value: "the value <of> the key",
+	_, err := f.store.Workers.SetSecret(t.Context(), f.owner, workers.NewSecret{WorkerID: f.worker.ID, Name: "KEY",
+		Value: "the value <of> the key",
 		Hosts: []string{"127.0.0.1"}})
 	is.NoErr(err)
 	turn := f.run(script(fmt.Sprintf(`tool web_fetch {"url": %q, "headers": {"Authorization": "Bearer ${secret:KEY}"}}`, web.URL),

@@ -18,6 +18,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // runs returns a script line that runs a worker with the given input.
@@ -51,7 +52,7 @@ func TestRunWorker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	reader := f.newWorker(store.NewWorker{Title: "Reader", Instructions: "Read."})
+	reader := f.newWorker(workers.NewWorker{Title: "Reader", Instructions: "Read."})
 	turn := f.run("Ask.\n" + script(`tool write_file {"path":"in.txt","content":"secret word"}`,
 		`tool run_worker {"worker":"reader","files":["in.txt"],"input":"`+strings.ReplaceAll(strings.ReplaceAll(
 			script(`usage 1000 100`, `tool read_file {"path":"in.txt"}`, `tool write_file {"path":"out/a.txt","content":"made"}`,
@@ -98,10 +99,10 @@ func TestRunWorker(t *testing.T) {
 func TestRunWorkerRefusals(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	gone := f.newWorker(store.NewWorker{Title: "Gone"})
+	gone := f.newWorker(workers.NewWorker{Title: "Gone"})
 	is.New(t).NoErr(f.store.DeleteWorker(f.ctx(), f.owner, gone.ID))
-	f.newWorker(store.NewWorker{Title: "Twin"})
-	f.newWorker(store.NewWorker{Title: "Twin"})
+	f.newWorker(workers.NewWorker{Title: "Twin"})
+	f.newWorker(workers.NewWorker{Title: "Twin"})
 	for name, tt := range map[string]struct{ args, says string }{
 		"unknown":       {`{"worker":"Nobody","input":"x"}`, `there are: `},
 		"deleted":       {`{"worker":"` + gone.ID + `","input":"x"}`, "no worker has that id"},
@@ -410,11 +411,11 @@ func TestStrangersCannotRunWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	f.newWorker(store.NewWorker{Title: "Inner"})
-	f.newWorker(store.NewWorker{Title: "Hidden", Visibility: store.Private})
-	open := f.newWorker(store.NewWorker{Title: "Open", Settings: store.WorkerSettings{
-		StrangerTools: store.ToolRules{{Tool: tool.RunWorkerName}}}})
-	ask := func(worker store.Worker, name string) string {
+	f.newWorker(workers.NewWorker{Title: "Inner"})
+	f.newWorker(workers.NewWorker{Title: "Hidden", Visibility: workers.Private})
+	open := f.newWorker(workers.NewWorker{Title: "Open", Settings: workers.Settings{
+		StrangerTools: workers.ToolRules{{Tool: tool.RunWorkerName}}}})
+	ask := func(worker workers.Worker, name string) string {
 		turn := f.wait(f.acceptTurn(store.NewTurn{Caller: f.stranger(), WorkerID: worker.ID, Budget: store.BudgetStandard,
 			Input: "```offline\ntool run_worker {\"worker\":\"" + name + "\",\"input\":\"hello\"}\nsay done\n```"}))
 		_, out := f.output(turn, 0, 0)
@@ -463,12 +464,12 @@ func TestWorkersAreListed(t *testing.T) {
 	f := newFixture(t, withModel(m))
 	f.run("go")
 	is.True(!strings.Contains(m.last().Preamble, head)) // there are no others
-	f.newWorker(store.NewWorker{Title: "Reader", Summary: "Reads\nmuch."})
+	f.newWorker(workers.NewWorker{Title: "Reader", Summary: "Reads\nmuch."})
 	f.run("go")
 	is.True(strings.Contains(m.last().Preamble, head))
 	is.True(strings.HasSuffix(m.last().Preamble, "\n- \"Reader\": \"Reads much.\""))
 	// A worker that may not run workers does not know them.
-	f.worker = f.newWorker(store.NewWorker{Title: "Alone", Settings: store.WorkerSettings{Tools: rules(t, `["read_file"]`)}})
+	f.worker = f.newWorker(workers.NewWorker{Title: "Alone", Settings: workers.Settings{Tools: rules(t, `["read_file"]`)}})
 	f.run("go")
 	is.True(!strings.Contains(m.last().Preamble, head))
 }
@@ -491,10 +492,10 @@ func TestListedWorkersStay(t *testing.T) {
 		}
 	}}
 	f := newFixture(t, withModel(m), withTools(gives("it", `1`)))
-	f.newWorker(store.NewWorker{Title: "Reader"})
+	f.newWorker(workers.NewWorker{Title: "Reader"})
 	turn := f.accept("go")
 	storetest.Eventually(t, "the second call", func() bool { return len(m.seen()) == 2 })
-	f.newWorker(store.NewWorker{Title: "Later"})
+	f.newWorker(workers.NewWorker{Title: "Later"})
 	f.stop()
 	<-made
 	made <- struct{}{}

@@ -11,6 +11,7 @@ import (
 	"journeyman/runner"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // textWorker returns a fixture with tools, whose model of a provider answers with the texts in order.
@@ -147,7 +148,7 @@ func TestAnswersThatShowCalls(t *testing.T) {
 	is := is.New(t)
 	const output = `{"name":"write_file","arguments":{"path":"a.txt","content":"b"}}`
 	f, _ := textWorker(t, "openai", output)
-	f.worker = f.newWorker(store.NewWorker{Title: "Caller", OutputSchema: json.RawMessage(
+	f.worker = f.newWorker(workers.NewWorker{Title: "Caller", OutputSchema: json.RawMessage(
 		`{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object"}},"required":["name","arguments"]}`)})
 	turn := f.run("Which call?")
 	is.Equal(string(turn.StructuredOutput), output) // the schema describes a call

@@ -10,6 +10,7 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // thoughtOf and textOfSteps return the reasoning and the text of a journal.
@@ -91,7 +92,7 @@ func TestThinkingBeforeStructuredOutput(t *testing.T) {
 	is := is.New(t)
 	w := newWire(t, func(asked) said { return said{text: "A sum, {} so.\n</think>{\"sum\": 4}", in: 10, out: 5} })
 	f := newFixture(t, withModel(w.openModel(t, "openai:m")))
-	f.worker = f.newWorker(store.NewWorker{Title: "Adder", OutputSchema: json.RawMessage(
+	f.worker = f.newWorker(workers.NewWorker{Title: "Adder", OutputSchema: json.RawMessage(
 		`{"type":"object","properties":{"sum":{"type":"integer"}},"required":["sum"]}`)})
 	turn := f.run("How much is it?")
 	is.Equal(string(turn.StructuredOutput), `{"sum": 4}`)

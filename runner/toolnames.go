@@ -6,8 +6,8 @@ import (
 
 	"journeyman/runner/tool"
 	"journeyman/runner/toolset"
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // ToolNames lists the tools of every worker, in the same order as in model requests.
@@ -23,7 +23,7 @@ func (r *Runner) ToolNames() []string {
 // CheckTools adds an error to f for each list of s that contains an unknown tool name. The error
 // suggests the nearest known name. Without the error, users would rely on a rule that has no
 // effect. Names of an MCP server's tools are accepted while the server has not listed its tools.
-func (r *Runner) CheckTools(f *db.Fields, s store.WorkerSettings) {
+func (r *Runner) CheckTools(f *db.Fields, s workers.Settings) {
 	check := func(path string, names []string, known func(string) bool) {
 		unknown := slices.IndexFunc(names, func(name string) bool { return !known(name) })
 		if unknown >= 0 {
@@ -32,7 +32,7 @@ func (r *Runner) CheckTools(f *db.Fields, s store.WorkerSettings) {
 				names[unknown], toolset.Nearest(names[unknown], r.knownTools()), strings.Join(r.OwnTools(), ", "))
 		}
 	}
-	ruled := func(l store.ToolRules) (names []string) {
+	ruled := func(l workers.ToolRules) (names []string) {
 		for _, r := range l {
 			names = append(names, r.Tool)
 		}

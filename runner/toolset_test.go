@@ -14,6 +14,7 @@ import (
 	"journeyman/runner/model/offline"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // servers is a tool.Source with the MCP servers of one process.
@@ -68,7 +69,7 @@ func TestToolsOfServers(t *testing.T) {
 	src.offer.Note = "The tools of other are not available."
 	m := &fakeModel{fn: offline.New().Generate}
 	f := newFixture(t, withModel(m), withRemote(src))
-	f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{MCPTools: []string{"s.add", "other"}}})
+	f.worker = f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{MCPTools: []string{"s.add", "other"}}})
 	turn := f.wait(f.accept(script("tool s__add {}", "tool s__none {}", "say {{last}}")))
 	is.Equal(turn.Status, store.Completed)
 	// The source is asked once, for the servers that the worker names.
@@ -91,7 +92,8 @@ func TestToolsOfServersThatAskFirst(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			f := newFixture(t, withRemote(&servers{offer: offered("add"), tool: answering("42")}))
-			f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{MCPTools: []string{"s"}, ApprovalTools: []string{named}}})
+			f.worker = f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{MCPTools: []string{"s"},
+				ApprovalTools: []string{named}}})
 			turn := f.accept(script("tool s__add {}", "say {{last}}"))
 			if asks {
 				f.decide(f.pending(turn, 1)[0], true, "")

@@ -16,6 +16,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/store"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // newToolless returns an OpenAI-compatible server whose model takes no tools.
@@ -41,15 +42,15 @@ func newToolless(t *testing.T) *httptest.Server {
 // the log and the name of the model. A worker without tools is answered, and the next model of a chain takes over.
 func TestLostToolsEndTheTurn(t *testing.T) {
 	t.Parallel()
-	none := store.WorkerSettings{Tools: store.ToolRules{}}
+	none := workers.Settings{Tools: workers.ToolRules{}}
 	for name, tt := range map[string]struct {
-		settings  store.WorkerSettings
+		settings  workers.Settings
 		fallbacks []model.Model
 		says      string // the answer; "" for the failure
 	}{
-		"with tools":    {store.WorkerSettings{}, nil, ""},
+		"with tools":    {workers.Settings{}, nil, ""},
 		"without tools": {none, nil, "Only words."},
-		"in a chain":    {store.WorkerSettings{}, []model.Model{named("second")}, "I am second"},
+		"in a chain":    {workers.Settings{}, []model.Model{named("second")}, "I am second"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,7 +61,7 @@ func TestLostToolsEndTheTurn(t *testing.T) {
 			f := newFixture(t, withModel(m), func(c *runner.Config) {
 				c.Fallbacks, c.Log = tt.fallbacks, slog.New(slog.NewTextHandler(log, nil))
 			})
-			w := f.newWorker(store.NewWorker{Title: "W", Settings: tt.settings})
+			w := f.newWorker(workers.NewWorker{Title: "W", Settings: tt.settings})
 			turn := f.wait(f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: w.ID, Input: "go", Budget: store.BudgetUnlimited}))
 			is.Equal(turn.OutputText, tt.says)
 			is.Equal(strings.Contains(log.String(), "code=tools_refused"), !strings.HasPrefix(name, "without"))

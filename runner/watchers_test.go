@@ -10,6 +10,7 @@ import (
 	"journeyman/runner/stream"
 	"journeyman/store"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestUnreadEnd lets the read of a turn fail that has just ended. A worker-wide stream then ends, and its
@@ -81,7 +82,7 @@ func TestUnreadBelow(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t, withModel(questions(`{"question":"When?"}`)))
-	other := f.newWorker(store.NewWorker{Title: "Scribe"})
+	other := f.newWorker(workers.NewWorker{Title: "Scribe"})
 	turn := f.accept("go")
 	child := f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: other.ID, Input: "help", Budget: store.BudgetStandard})
 	f.pending(turn, 1)

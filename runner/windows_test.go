@@ -6,8 +6,8 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/runner/model"
-	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/workers"
 )
 
 // TestWindowOfTheServer checks which context window counts, by the tokens that a call may produce.
@@ -46,10 +46,10 @@ func TestWindowOfAProvider(t *testing.T) {
 			w := newWire(t, func(asked) said { return said{text: "fine", in: 10, out: 5} })
 			w.list = `{"data":[{"id":"m","object":"model","owned_by":"vllm","max_model_len":8192}]}`
 			f := newFixture(t, withCatalogue(nil))
-			_, err := f.AddProvider(f.ctx(), f.owner, store.NewProvider{Name: "box", Kind: store.KindCompatible,
+			_, err := f.AddProvider(f.ctx(), f.owner, workers.NewProvider{Name: "box", Kind: workers.KindCompatible,
 				BaseURL: w.URL + "/v1", ContextWindow: tt.set})
 			is.NoErr(err)
-			f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{Model: "box:m"}})
+			f.worker = f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{Model: "box:m"}})
 			is.Equal(f.run("go").OutputText, "fine")
 			most := int64(w.seen()[0].maxTokens)
 			ordertest.Below(is, most, tt.want)

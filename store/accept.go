@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // CreateTurn accepts an instruction. When it returns, the turn is durably in the queue, or a runner
@@ -76,7 +77,7 @@ func (s *Store) acceptTurn(ctx context.Context, tx db.Tx, n NewTurn) (Accepted, 
 	if full != nil {
 		return Accepted{}, full
 	}
-	if err := s.People.CheckSpending(ctx, tx, w.OrganizationID, w.creditCap); err != nil {
+	if err := s.People.CheckSpending(ctx, tx, w.OrganizationID, w.CreditCap); err != nil {
 		return Accepted{}, err
 	}
 	if err := s.DiskOf(w.OrganizationID).Fits(int64(len(n.Input))); err != nil {
@@ -87,7 +88,7 @@ func (s *Store) acceptTurn(ctx context.Context, tx db.Tx, n NewTurn) (Accepted, 
 }
 
 // addAccepted stores a turn that nothing refuses, with its files, and its task if that is new.
-func (s *Store) addAccepted(ctx context.Context, tx db.Tx, n NewTurn, task Task, w Worker) (Accepted, error) {
+func (s *Store) addAccepted(ctx context.Context, tx db.Tx, n NewTurn, task Task, w workers.Worker) (Accepted, error) {
 	slots, err := s.takeSlot(ctx, tx, n, task, w)
 	if err != nil {
 		return Accepted{}, err
@@ -142,19 +143,19 @@ func (s *Store) Lookup(ctx context.Context, key db.IdempotencyKey) (t Turn, ok b
 	return t, err == nil, err
 }
 
-func (s *Store) insertTask(tx db.Tx, n NewTurn, w Worker, now int64) (Task, error) {
+func (s *Store) insertTask(tx db.Tx, n NewTurn, w workers.Worker, now int64) (Task, error) {
 	t := Task{ID: cmp.Or(n.TaskID, n.NewTaskID, db.NewID("tsk", s.db.Now())), OrganizationID: w.OrganizationID,
 		WorkerID:  w.ID,
-		Title:     db.FirstRunes(cmp.Or(n.Title, TitleOf(n.Input)), MaxTitle), // a mail's subject has no other limit
+		Title:     db.FirstRunes(cmp.Or(n.Title, TitleOf(n.Input)), workers.MaxTitle), // a mail's subject has no other limit
 		OwnFolder: n.ownFolder(w)}
 	return t, tx.ExecLater(`INSERT INTO tasks (id, organization_num, worker_num, created_by_user_num, title, triggered_by,
 			turn_count, unfinished, running, outcome, cost, duration_ms, created_at, own_folder)
 		VALUES (?, `+db.OrganizationNum+`, ?, `+db.UserNum+`, ?, ?, 1, 1, ?, NULL, 0, 0, ?, ?)`,
-		t.ID, t.OrganizationID, w.num, db.Nullable(n.Caller.UserID), t.Title, n.Caller.Trigger, n.runnerID != "", now,
+		t.ID, t.OrganizationID, w.Num, db.Nullable(n.Caller.UserID), t.Title, n.Caller.Trigger, n.runnerID != "", now,
 		t.OwnFolder)
 }
 
-func (s *Store) insertTurn(ctx context.Context, tx db.Tx, n NewTurn, task Task, w Worker,
+func (s *Store) insertTurn(ctx context.Context, tx db.Tx, n NewTurn, task Task, w workers.Worker,
 	now int64) (t Turn, err error) {
 	t = Turn{ID: cmp.Or(n.TurnID, s.NewTurnID()), taskNum: task.num, TaskID: task.ID, Seq: task.TurnCount,
 		OrganizationID: w.OrganizationID, WorkerID: w.ID, WorkerVersion: w.Version,
@@ -178,7 +179,7 @@ func (s *Store) insertTurn(ctx context.Context, tx db.Tx, n NewTurn, task Task, 
 			?, ?, `+db.UserNum+`, `+db.KeyNum+`, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, ?
 		FROM organizations o WHERE o.id = ?
 		RETURNING num, task_num`,
-		t.ID, db.Nullable(t.taskNum), t.TaskID, t.Seq, w.num, t.WorkerVersion, db.Nullable(t.CreatedByUserID),
+		t.ID, db.Nullable(t.taskNum), t.TaskID, t.Seq, w.Num, t.WorkerVersion, db.Nullable(t.CreatedByUserID),
 		db.Nullable(t.KeyID), t.OwnFolder, t.TriggeredBy, t.Input, t.Budget, t.Status, t.Ready,
 		db.Nullable(n.runnerID), t.Claims, started, now, t.Envelope, t.OrganizationID)
 	return t, err

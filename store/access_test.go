@@ -8,6 +8,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestAccess requests a record of every kind as a caller of every kind. The error kind 0 means that
@@ -30,33 +31,33 @@ func TestAccess(t *testing.T) {
 	}
 	creator := callers["creator"]
 	for name, tt := range map[string]struct {
-		visibility store.Visibility
+		visibility workers.Visibility
 		deleted    bool
 		taskID     string
 		worker     map[string]db.Kind // reading and running the worker
 		task       map[string]db.Kind // also after the worker is deleted
 		own        map[string]db.Kind // actions that only the creator may take
 	}{
-		"public": {store.Public, false, "",
+		"public": {workers.Public, false, "",
 			map[string]db.Kind{"stranger": forbidden},
 			map[string]db.Kind{"stranger": forbidden},
 			map[string]db.Kind{"creator": ok, "*": forbidden}},
-		"private": {store.Private, false, "",
+		"private": {workers.Private, false, "",
 			map[string]db.Kind{"member": forbidden, "stranger": forbidden},
 			map[string]db.Kind{"member": forbidden, "stranger": forbidden},
 			map[string]db.Kind{"creator": ok, "*": forbidden}},
-		"deleted": {store.Private, true, "",
+		"deleted": {workers.Private, true, "",
 			map[string]db.Kind{"member": forbidden, "stranger": forbidden, "*": notFound},
 			map[string]db.Kind{"member": forbidden, "stranger": forbidden},
 			map[string]db.Kind{"member": forbidden, "stranger": forbidden, "*": notFound}},
-		"task id of a client": {store.Public, false, "mine",
+		"task id of a client": {workers.Public, false, "mine",
 			map[string]db.Kind{"stranger": forbidden},
 			map[string]db.Kind{"stranger": notFound}, // the id is not used in this organization
 			map[string]db.Kind{"creator": ok, "*": forbidden}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			w := f.newWorker(creator, store.NewWorker{Visibility: tt.visibility})
+			w := f.newWorker(creator, workers.NewWorker{Visibility: tt.visibility})
 			_, err := f.Workers.AddWorkerMember(t.Context(), creator.Caller, w.ID, callers["invited"].UserID)
 			is.NoErr(err)
 			turn := f.accept(store.NewTurn{Caller: creator.Caller, WorkerID: w.ID, TaskID: tt.taskID, Input: "Go", Budget: store.BudgetLow,
@@ -94,7 +95,7 @@ func TestAccess(t *testing.T) {
 				check("read a file", fileWant, err)
 				_, _, err = f.Tasks(t.Context(), c, store.TaskQuery{WorkerID: w.ID, Limit: 1})
 				check("list the worker's tasks", fileWant, err)
-				_, err = f.Workers.UpdateWorker(t.Context(), c, w.ID, store.WorkerPatch{})
+				_, err = f.Workers.UpdateWorker(t.Context(), c, w.ID, workers.Patch{})
 				check("change the worker", tt.own, err)
 				_, err = f.Workers.WorkerMembers(t.Context(), c, w.ID)
 				check("list members", tt.own, err)
@@ -105,7 +106,7 @@ func TestAccess(t *testing.T) {
 				_, err = f.Workers.RemoveWorkerMember(t.Context(), c, w.ID, "usr_none")
 				check("uninvite", tt.own, err)
 			}
-			_, err = f.Workers.UpdateWorker(t.Context(), people.Caller{}, w.ID, store.WorkerPatch{})
+			_, err = f.Workers.UpdateWorker(t.Context(), people.Caller{}, w.ID, workers.Patch{})
 			is.True(db.IsKind(err, forbidden)) // without any caller
 		})
 	}
@@ -133,7 +134,7 @@ func TestListsShowWhatMayBeSeen(t *testing.T) {
 	invited := f.caller("Acme", "ivy@acme.test", people.RoleMember)
 	member := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	stranger := f.caller("Globex", "sam@globex.test", people.RoleOwner)
-	secret := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	secret := f.newWorker(f.owner, workers.NewWorker{Visibility: workers.Private})
 	is.NoErr(errOf(f.Workers.AddWorkerMember(t.Context(), f.owner.Caller, secret.ID, invited.UserID)))
 	f.accept(f.turn())
 	hidden := f.turn()
@@ -143,7 +144,7 @@ func TestListsShowWhatMayBeSeen(t *testing.T) {
 		who  people.Identity
 		want int
 	}{{f.owner, 2}, {invited, 2}, {member, 1}, {stranger, 0}} {
-		workers, next, err := f.Workers.List(t.Context(), tt.who.Caller, store.WorkerQuery{Limit: 10})
+		workers, next, err := f.Workers.List(t.Context(), tt.who.Caller, workers.Query{Limit: 10})
 		is.NoErr(err)
 		is.Equal(len(workers), tt.want) // workers
 		is.Equal(next, "")
@@ -155,7 +156,7 @@ func TestListsShowWhatMayBeSeen(t *testing.T) {
 	removed, err := f.Workers.RemoveWorkerMember(t.Context(), f.owner.Caller, secret.ID, invited.UserID)
 	is.NoErr(err)
 	is.True(removed)
-	workers, _, err := f.Workers.List(t.Context(), invited.Caller, store.WorkerQuery{Limit: 10})
+	workers, _, err := f.Workers.List(t.Context(), invited.Caller, workers.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(len(workers), 1) // immediately
 }
@@ -178,5 +179,5 @@ func TestMembersAreOfTheOrganization(t *testing.T) {
 	is.Equal(again, first) // a second invitation changes nothing
 	list, err := f.Workers.WorkerMembers(t.Context(), f.owner.Caller, f.worker.ID)
 	is.NoErr(err)
-	is.Equal(list, []store.WorkerMember{first})
+	is.Equal(list, []workers.Member{first})
 }

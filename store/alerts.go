@@ -8,6 +8,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // This file stores the alerts that channels have to report. Each row is written in the
@@ -84,9 +85,9 @@ func channelSees(ctx context.Context, tx db.Tx, a AlertChannel, workerID string)
 	if err := people.RoleNow(ctx, tx, &c); err != nil || c.Role == "" {
 		return false, err
 	}
-	w, err := db.One(ctx, tx, scanRunnable, selectRunnable, workerID)
+	w, err := db.One(ctx, tx, workers.ScanRunnable, workers.SelectRunnable, workerID)
 	if err == nil {
-		_, err = allowWorker(ctx, tx, c, w)
+		_, err = workers.Allow(ctx, tx, c, w)
 	}
 	if db.IsKind(err, db.Forbidden) {
 		return false, nil

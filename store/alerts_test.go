@@ -11,10 +11,11 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // fail runs a new task of a worker. The task fails.
-func (f *fixture) fail(worker store.Worker) store.Turn {
+func (f *fixture) fail(worker workers.Worker) store.Turn {
 	f.t.Helper()
 	n := f.turn()
 	n.WorkerID = worker.ID
@@ -108,7 +109,7 @@ func TestAlertsOfAFailingEndpoint(t *testing.T) {
 	is.Equal(len(first), 1)
 	is.NoErr(f.EndAlertMessage(t.Context(), first[0], false, "refused", f.clock.now().Add(time.Hour)))
 	for i := range 120 {
-		f.fail(f.newWorker(f.owner, store.NewWorker{Title: fmt.Sprintf("W%d", i)}))
+		f.fail(f.newWorker(f.owner, workers.NewWorker{Title: fmt.Sprintf("W%d", i)}))
 	}
 	f.clock.advance(20 * time.Minute)
 	is.Equal(len(f.tell()), 0)                                         // the next message waits for the first
@@ -180,7 +181,7 @@ func TestAlertsForMembers(t *testing.T) {
 	_, err = f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{Email: "mo@acme.test",
 		Topics: []store.AlertTopic{store.TopicFailed}, Frequency: store.AlertNow})
 	is.NoErr(err)
-	secret := f.newWorker(f.owner, store.NewWorker{Title: "Secret", Visibility: store.Private})
+	secret := f.newWorker(f.owner, workers.NewWorker{Title: "Secret", Visibility: workers.Private})
 	f.fail(secret)
 	is.NoErr(f.AlertBackup(t.Context())) // a topic that the channel has not chosen
 	is.Equal(f.count(`SELECT count(*) FROM alerts`), int64(0))

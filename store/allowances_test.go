@@ -9,6 +9,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // sameTool returns a step whose calls all use one tool. The step asks for an approval of each given
@@ -90,7 +91,7 @@ func TestAllowanceAppliesToOneMember(t *testing.T) {
 		{"another version", f.owner.Caller, true, true},
 	} {
 		if tt.changed {
-			_, err := f.Workers.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: new("Do more.")})
+			_, err := f.Workers.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, workers.Patch{Instructions: new("Do more.")})
 			is.NoErr(err)
 		}
 		n := f.turn()

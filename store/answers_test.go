@@ -9,6 +9,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestFormerMembersCannotDecide receives an answer by mail. Its author leaves the organization
@@ -34,7 +35,7 @@ func TestFormerMembersCannotDecide(t *testing.T) {
 			if leaves {
 				is.NoErr(errOf(f.People.RemoveMember(t.Context(), f.owner.Caller, member.UserID)))
 			}
-			answer := store.NewEmail{Worker: store.Worker{ID: turn.WorkerID, OrganizationID: turn.OrganizationID},
+			answer := store.NewEmail{Worker: workers.Worker{ID: turn.WorkerID, OrganizationID: turn.OrganizationID},
 				MessageID: "answer@b.test", From: "mo@acme.test", Verdicts: []byte(`{}`), Answer: &store.MailAnswer{ApprovalID: st.Approvals[0].ID, Text: "this"},
 				Turn: &store.NewTurn{Caller: n.Caller, WorkerID: turn.WorkerID, TaskID: turn.TaskID, Input: "this"}}
 			_, _, err := f.ReceiveEmails(t.Context(), []store.NewEmail{answer}, []byte("this"), store.MailLimits{})
@@ -195,8 +196,9 @@ func TestMailedAnswers(t *testing.T) {
 			caller.Trigger = people.TriggerEmail
 			id := map[string]string{"this": st.Approvals[0].ID, "earlier": earlier.ID, "unknown": db.NewID("apr",
 				f.clock.now())}[tt.names]
-			mail := store.NewEmail{Worker: store.Worker{ID: c.WorkerID, OrganizationID: c.OrganizationID}, MessageID: "answer@b.test",
-				From: "ann@acme.test", Verdicts: []byte(`{}`), Answer: &store.MailAnswer{ApprovalID: id, Text: "2", Quoted: "> older mail"},
+			mail := store.NewEmail{Worker: workers.Worker{ID: c.WorkerID, OrganizationID: c.OrganizationID},
+				MessageID: "answer@b.test",
+				From:      "ann@acme.test", Verdicts: []byte(`{}`), Answer: &store.MailAnswer{ApprovalID: id, Text: "2", Quoted: "> older mail"},
 				Turn: &store.NewTurn{Caller: caller, WorkerID: c.WorkerID, TaskID: c.TaskID, Input: "2", Budget: store.BudgetStandard}}
 			list, _, err := f.ReceiveEmails(f.ctx(), []store.NewEmail{mail}, []byte("2"), store.MailLimits{})
 			is.NoErr(err)

@@ -12,6 +12,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // asking returns a step of n calls. The given calls need approval.
@@ -305,7 +306,7 @@ func TestWhoDecides(t *testing.T) {
 	for name, tt := range people {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			w := f.newWorker(creator, store.NewWorker{Visibility: store.Private})
+			w := f.newWorker(creator, workers.NewWorker{Visibility: workers.Private})
 			_, err := f.Workers.AddWorkerMember(t.Context(), creator.Caller, w.ID, invited.UserID)
 			is.NoErr(err)
 			n := f.turn()

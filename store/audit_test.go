@@ -9,10 +9,10 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // auditLog reads the whole log in pages of n entries.
@@ -87,12 +87,14 @@ func TestAuditOfTools(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	change := func(p store.WorkerPatch) {
+	change := func(p workers.Patch) {
 		is.NoErr(errOf(f.Workers.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, p)))
 	}
-	change(store.WorkerPatch{Tools: &store.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"a.test", "*.b.test"}}}})
-	change(store.WorkerPatch{Tools: &store.ToolRules{{Tool: "web_fetch", Hosts: []string{"a.test", "*.b.test"}}, {Tool: "read_file"}}}) // the same rules
-	change(store.WorkerPatch{Tools: new(store.ToolRules), StrangerTools: &store.ToolRules{}})
+	change(workers.Patch{Tools: &workers.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"a.test",
+		"*.b.test"}}}})
+	change(workers.Patch{Tools: &workers.ToolRules{{Tool: "web_fetch", Hosts: []string{"a.test", "*.b.test"}},
+		{Tool: "read_file"}}}) // the same rules
+	change(workers.Patch{Tools: new(workers.ToolRules), StrangerTools: &workers.ToolRules{}})
 	var got []string
 	for _, action := range []string{"worker.tools", "worker.strangerTools"} {
 		entries, _, err := f.People.AuditLog(f.ctx(), f.owner.Caller, people.AuditQuery{Action: action, Limit: 10})

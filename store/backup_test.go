@@ -25,6 +25,7 @@ import (
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestBackupAndRestore backs up a store in use with its database, files and workspaces. The
@@ -37,7 +38,8 @@ func TestBackupAndRestore(t *testing.T) {
 	who, secret := storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
 	blob, err := s.PutBlob(t.Context(), strings.NewReader("kept"), 100)
 	is.NoErr(err)
-	a, err := s.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{}, Input: "x", Budget: store.BudgetLow})
+	a, err := s.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &workers.NewWorker{}, Input: "x",
+		Budget: store.BudgetLow})
 	is.NoErr(err)
 	work := filepath.Join(s.Dir(), "workspaces", a.Turn.WorkerID, "sub")
 	makeFiles(t, work, map[string]string{"notes.txt": "notes", "new-notes.txt": ""}) // the latter is like a temporary file

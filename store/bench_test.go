@@ -15,6 +15,7 @@ import (
 	"journeyman/store/people"
 	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // BenchmarkTurn processes turns from acceptance to end, 64 at once, with three writes each.
@@ -37,7 +38,7 @@ func BenchmarkTurn(b *testing.B) {
 type turnCycle struct {
 	*store.Store
 	who    people.Identity
-	worker store.Worker
+	worker workers.Worker
 	runner string
 	empty  *atomic.Int64 // claims that found no turn
 }
@@ -48,7 +49,8 @@ func benchmarkTurn(b *testing.B, organizations int, database string) {
 	var cycles []turnCycle
 	for i := range organizations {
 		who, _ := storetest.Caller(b, s, fmt.Sprint("Acme ", i), fmt.Sprintf("ann@acme%d.test", i), people.RoleOwner)
-		w, _, err := s.Workers.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)},
+		w, _, err := s.Workers.CreateWorker(b.Context(), who.Caller, workers.NewWorker{Instructions: strings.Repeat("Help. ",
+			100)},
 			db.IdempotencyKey{})
 		if err != nil {
 			b.Fatal(err)
@@ -140,7 +142,8 @@ func benchmarkNodes(b *testing.B, nodes int) float64 {
 		for i := range clients {
 			who, _ := storetest.Caller(b, s, fmt.Sprint("Acme ", n, i), fmt.Sprintf("ann@acme%d-%d.test", n, i),
 				people.RoleOwner)
-			w, _, err := s.Workers.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)},
+			w, _, err := s.Workers.CreateWorker(b.Context(), who.Caller,
+				workers.NewWorker{Instructions: strings.Repeat("Help. ", 100)},
 				db.IdempotencyKey{})
 			if err != nil {
 				b.Fatal(err)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // TestChangesAreAnnounced checks that each write reports, after its commit, the kinds of changed records
@@ -35,7 +35,7 @@ func TestChangesAreAnnounced(t *testing.T) {
 		is.Equal(told, what)
 		told = nil
 	}
-	w := f.newWorker(f.owner, store.NewWorker{Title: "Reader"})
+	w := f.newWorker(f.owner, workers.NewWorker{Title: "Reader"})
 	tells(db.ChangedWorkers)
 	is.NoErr(f.Workers.PinWorker(ctx, c, w.ID))
 	tells(db.ChangedWorkers)

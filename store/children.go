@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // A Child is a turn that a tool call of another turn has started.
@@ -129,7 +130,7 @@ func (s *Store) SuspendForChildren(ctx context.Context, c Claim, children []Chil
 		if suspended = len(names) > 0; !suspended {
 			return nil
 		}
-		return s.suspend(tx, c, Wait{For: WaitForWorker, Reason: db.FirstRunes(strings.Join(names, ", "), MaxTitle),
+		return s.suspend(tx, c, Wait{For: WaitForWorker, Reason: db.FirstRunes(strings.Join(names, ", "), workers.MaxTitle),
 			Until: s.db.Now().Add(childWaitLimit)})
 	})
 	return suspended, err

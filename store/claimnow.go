@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // This file claims a turn in the transaction that accepts it, if a runner has a free slot. So most
@@ -27,7 +28,7 @@ func (s *Store) UseSlots(sl Slots) { s.slots.Store(&sl) }
 // takeSlot returns the slots of which the turn of n takes one, or nil if the turn waits in the
 // queue, such as one whose worker is placed on another node. A claim that is undone gives its slot
 // back.
-func (s *Store) takeSlot(ctx context.Context, tx db.Tx, n NewTurn, task Task, w Worker) (*Slots, error) {
+func (s *Store) takeSlot(ctx context.Context, tx db.Tx, n NewTurn, task Task, w workers.Worker) (*Slots, error) {
 	sl := s.slots.Load()
 	// In maintenance a running turn may send work to the server's own API. That work waits in the
 	// queue.
@@ -40,7 +41,7 @@ func (s *Store) takeSlot(ctx context.Context, tx db.Tx, n NewTurn, task Task, w 
 		sl.Release(stranger)
 		return nil, err
 	}
-	if placed, err := s.placeOrUndo(tx, sl.RunnerID, w.num); err != nil || !placed {
+	if placed, err := s.placeOrUndo(tx, sl.RunnerID, w.Num); err != nil || !placed {
 		sl.Release(stranger)
 		return nil, err
 	}
@@ -79,30 +80,31 @@ func (s *Store) anyBefore(ctx context.Context, tx db.Tx, runnerID string, strang
 
 // claimAccepted reports the claim of a turn that insertTurn has stored as running. The claim is
 // the one that ClaimTurns would have returned.
-func (s *Store) claimAccepted(ctx context.Context, tx db.Tx, t Turn, runnerID string, w Worker, hasFiles bool) error {
+func (s *Store) claimAccepted(ctx context.Context, tx db.Tx, t Turn, runnerID string, w workers.Worker,
+	hasFiles bool) error {
 	c := Claim{Turn: t, RunnerID: runnerID, HasFiles: hasFiles}
-	if w.claim == nil {
+	if w.Claim == nil {
 		if err := readClaimFacts(ctx, tx, t, &w); err != nil {
 			return err
 		}
 	}
-	c.HasSecrets, c.Instructions = w.claim.hasSecrets, w.Instructions
+	c.HasSecrets, c.Instructions = w.Claim.HasSecrets, w.Instructions
 	c.OutputSchema, c.Settings = w.OutputSchema, w.Settings
-	s.fair.follow(tx, laneOf(t.Stranger()), w.claim.organization, w.num)
+	s.fair.follow(tx, laneOf(t.Stranger()), w.Claim.Organization, w.Num)
 	s.claimed(tx, c)
 	return nil
 }
 
-// readClaimFacts reads the fields that claimableWorker would have read into w, for the version of a
+// readClaimFacts reads the fields that workers.Claimable would have read into w, for the version of a
 // turn.
-func readClaimFacts(ctx context.Context, tx db.Tx, t Turn, w *Worker) error {
-	w.claim = new(claimFacts)
-	dest := append([]any{&w.claim.organization, &w.claim.hasSecrets, &w.Instructions, db.AsJSON(&w.OutputSchema)},
-		w.Settings.columns()...)
+func readClaimFacts(ctx context.Context, tx db.Tx, t Turn, w *workers.Worker) error {
+	w.Claim = new(workers.ClaimFacts)
+	dest := append([]any{&w.Claim.Organization, &w.Claim.HasSecrets, &w.Instructions, db.AsJSON(&w.OutputSchema)},
+		w.Settings.Columns()...)
 	_, err := db.One(ctx, tx, db.Into(dest...), `SELECT (SELECT num FROM organizations WHERE id = ?1),
 			EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
 				WHERE organization_id = ?1 AND coalesce(secrets.worker_id, '') IN ('', ?2)),
-			instructions, output_schema, `+settingsColumns+` FROM worker_versions
+			instructions, output_schema, `+workers.SettingsColumns+` FROM worker_versions
 		WHERE worker_id = ?2 AND version = ?3`, t.OrganizationID, t.WorkerID, t.WorkerVersion)
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"journeyman/store/gate"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // A slotRunner is a runner with slots. It stores the claims that the store reports.
@@ -82,10 +83,10 @@ func TestClaimAtAcceptanceEqualsQueuedClaim(t *testing.T) {
 	f := newFixture(t)
 	f.UseEnvelopes(store.Envelopes{Look: func(store.Folder) store.Listing { return store.Listing{} },
 		Compose: func(store.EnvelopeFacts) string { return envelope }})
-	careful := f.newWorker(f.owner, store.NewWorker{Instructions: "Be careful.", Workspace: store.TaskWorkspace,
-		OutputSchema: []byte(`{"type":"object"}`), Settings: store.WorkerSettings{Model: "openai:x",
-			ApprovalTools: []string{"shell"}, MCPTools: []string{"a.b"}, Tools: store.ToolRules{{Tool: "read_file"}},
-			StrangerTools: store.ToolRules{}}})
+	careful := f.newWorker(f.owner, workers.NewWorker{Instructions: "Be careful.", Workspace: workers.TaskWorkspace,
+		OutputSchema: []byte(`{"type":"object"}`), Settings: workers.Settings{Model: "openai:x",
+			ApprovalTools: []string{"shell"}, MCPTools: []string{"a.b"}, Tools: workers.ToolRules{{Tool: "read_file"}},
+			StrangerTools: workers.ToolRules{}}})
 	r := f.slotRunner(100)
 	var first store.Turn
 	for _, tt := range []struct {
@@ -96,11 +97,11 @@ func TestClaimAtAcceptanceEqualsQueuedClaim(t *testing.T) {
 		{"follow-up", func(n *store.NewTurn) { n.WorkerID, n.TaskID = "", first.TaskID }},
 		{"settings", func(n *store.NewTurn) { n.WorkerID, n.TaskID = careful.ID, "mine" }},
 		{"new worker", func(n *store.NewTurn) {
-			n.WorkerID, n.NewWorker = "", &store.NewWorker{Instructions: "New."}
+			n.WorkerID, n.NewWorker = "", &workers.NewWorker{Instructions: "New."}
 		}},
 		{"attachment", func(n *store.NewTurn) { n.Attachments = []store.File{{Path: "a.txt", SHA256: sha("a")}} }},
 		{"secret", func(*store.NewTurn) {
-			is.NoErr(errOf(f.Workers.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "K", Value: "12345678"})))
+			is.NoErr(errOf(f.Workers.SetSecret(t.Context(), f.owner.Caller, workers.NewSecret{Name: "K", Value: "12345678"})))
 		}},
 	} {
 		n := f.turn()
@@ -135,7 +136,7 @@ func TestMailIsClaimedAtAcceptance(t *testing.T) {
 	f := newFixture(t)
 	r := f.slotRunner(1)
 	other := f.mail("1@x")
-	other.Worker = f.newWorker(f.owner, store.NewWorker{})
+	other.Worker = f.newWorker(f.owner, workers.NewWorker{})
 	other.Turn.WorkerID = other.Worker.ID
 	other.Turn.Attachments = []store.File{{WorkerID: other.Worker.ID, TaskID: "other", Path: "a.txt", SHA256: sha("a")}}
 	_, _, err := f.ReceiveEmails(t.Context(), []store.NewEmail{f.mail("1@x"), other}, []byte("raw"), store.MailLimits{})
@@ -240,7 +241,8 @@ func TestClaimsAtAcceptanceKeepFairOrder(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	sam := f.caller("Globex", "sam@globex.test", people.RoleOwner)
-	theirs := store.NewTurn{Caller: sam.Caller, WorkerID: f.newWorker(sam, store.NewWorker{}).ID, Input: "Go", Budget: store.BudgetLow}
+	theirs := store.NewTurn{Caller: sam.Caller, WorkerID: f.newWorker(sam, workers.NewWorker{}).ID, Input: "Go",
+		Budget: store.BudgetLow}
 	r := f.slotRunner(1)
 	for _, n := range []store.NewTurn{f.turn(), theirs, f.turn()} {
 		r.set(1)

@@ -11,6 +11,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestCursorsBelongToTheirList passes each list the cursors of all other lists, and cursors of the
@@ -20,7 +21,7 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	c, ctx := f.owner.Caller, f.ctx()
-	second := f.newWorker(f.owner, store.NewWorker{Title: "Scribe 2"})
+	second := f.newWorker(f.owner, workers.NewWorker{Title: "Scribe 2"})
 	for i := range 3 {
 		f.caller("Acme", fmt.Sprintf("m%d@acme.test", i), people.RoleMember)
 		is.NoErr(errOf(f.People.CreateKey(ctx, c, people.NewKey{Name: fmt.Sprint("key ", i)})))
@@ -46,9 +47,9 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 	tasks("before", store.TaskQuery{CreatedBefore: later})
 	tasks("archived", store.TaskQuery{Archived: true})
 	for _, text := range []string{"", "Scribe"} {
-		for _, origin := range []store.WorkerOrigin{"", store.CreatedOrigin} {
+		for _, origin := range []workers.Origin{"", workers.CreatedOrigin} {
 			lists["workers "+text+" "+string(origin)] = func(cursor string) (string, error) {
-				_, next, err := f.Workers.List(ctx, c, store.WorkerQuery{Text: text, Origin: origin, Cursor: cursor, Limit: 1})
+				_, next, err := f.Workers.List(ctx, c, workers.Query{Text: text, Origin: origin, Cursor: cursor, Limit: 1})
 				return next, err
 			}
 		}
@@ -110,7 +111,7 @@ func TestNamesShowSomething(t *testing.T) {
 	takers := map[string]func(name string) error{
 		"title of a worker": func(name string) error {
 			var fields db.Fields
-			store.WorkerPatch{Title: &name}.Check(&fields)
+			workers.Patch{Title: &name}.Check(&fields)
 			return fields.Err()
 		},
 		"key": func(name string) error {
@@ -146,7 +147,7 @@ func TestNamesShowSomething(t *testing.T) {
 		}
 	}
 	for name, limits := range map[string]func(*db.Fields, *string){
-		"summary": func(fields *db.Fields, v *string) { store.WorkerPatch{Summary: v}.Check(fields) },
+		"summary": func(fields *db.Fields, v *string) { workers.Patch{Summary: v}.Check(fields) },
 		"reason":  func(fields *db.Fields, v *string) { store.Decision{Reason: *v}.Check(fields) },
 	} {
 		var fields db.Fields

@@ -18,6 +18,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // filledFolder returns a closed data folder with enough tasks for some hundred pages.
@@ -154,7 +155,7 @@ func wreckedOutcome(t *testing.T, dir string, truth []string, what string) strin
 	}
 	checked := s.CheckDatabase(t.Context())
 	told := s.Damage() != nil
-	_, _, err = s.Workers.CreateWorker(t.Context(), people.Caller{}, store.NewWorker{Title: "x"}, db.IdempotencyKey{})
+	_, _, err = s.Workers.CreateWorker(t.Context(), people.Caller{}, workers.NewWorker{Title: "x"}, db.IdempotencyKey{})
 	if told && !db.IsKind(err, db.Damaged) {
 		t.Errorf("%s: a write to a damaged database: %v", what, err)
 	}

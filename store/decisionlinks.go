@@ -9,6 +9,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // linkVia is the text in the audit log for a decision by a link in a mail.
@@ -20,7 +21,7 @@ type DecisionLink struct {
 	Caller   people.Caller // the recipient
 	Approval Approval
 	Task     Task
-	Worker   Worker
+	Worker   workers.Worker
 }
 
 // DecisionToken returns the token of a link for one user and one approval of a suspended turn. The

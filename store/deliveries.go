@@ -7,6 +7,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // The types of deliveries. A turn type is used while other turns of the task have not ended.
@@ -277,14 +278,14 @@ const ExecutionsPerPage = 50
 // caller created the worker.
 func (s *Store) Executions(ctx context.Context, c people.Caller, workerID string,
 	page int64) (list []Execution, total int64, err error) {
-	w, err := ownWorker(ctx, s.db, c, workerID)
+	w, err := workers.Own(ctx, s.db, c, workerID)
 	if err != nil {
 		return nil, 0, err
 	}
 	var newest, oldest int64 // two subqueries, because SQLite uses the index only for a single max or min
 	_, err = db.One(ctx, s.db, db.Into(&newest, &oldest), `SELECT
 		(SELECT coalesce(max(seq), 0) FROM webhook_executions WHERE worker_num = ?1),
-		(SELECT coalesce(min(seq), 1) FROM webhook_executions WHERE worker_num = ?1)`, w.num)
+		(SELECT coalesce(min(seq), 1) FROM webhook_executions WHERE worker_num = ?1)`, w.Num)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -296,13 +297,13 @@ func (s *Store) Executions(ctx context.Context, c people.Caller, workerID string
 	}
 	last := newest - (page-1)*ExecutionsPerPage
 	list, err = db.All(ctx, s.db, scanExecution, `SELECT `+executionColumns+fromExecutions+`
-		WHERE e.worker_num = ? AND e.seq <= ? AND e.seq > ? ORDER BY e.seq DESC`, w.num, last, last-ExecutionsPerPage)
+		WHERE e.worker_num = ? AND e.seq <= ? AND e.seq > ? ORDER BY e.seq DESC`, w.Num, last, last-ExecutionsPerPage)
 	return list, total, err
 }
 
 // Execution returns one attempt. It returns Forbidden unless the caller created the worker.
 func (s *Store) Execution(ctx context.Context, c people.Caller, workerID, id string) (Execution, error) {
-	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
+	if _, err := workers.Own(ctx, s.db, c, workerID); err != nil {
 		return Execution{}, err
 	}
 	e, err := db.One(ctx, s.db, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.id = ?`, id)
@@ -349,7 +350,7 @@ func (s *Store) ExecutedDelivery(ctx context.Context, c people.Caller, workerID,
 // unless the caller created the worker, and a Conflict without a webhook.
 func (s *Store) CreateTestDelivery(ctx context.Context, c people.Caller, workerID string) (d Delivery, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		worker, err := ownWorker(ctx, tx, c, workerID)
+		worker, err := workers.Own(ctx, tx, c, workerID)
 		if err != nil {
 			return err
 		}
@@ -359,7 +360,7 @@ func (s *Store) CreateTestDelivery(ctx context.Context, c people.Caller, workerI
 		}
 		// The caller sends the test itself. Without next_attempt_at, the queue never
 		// finds the row.
-		d = Delivery{ID: db.NewID("evt", s.db.Now()), workerNum: worker.num, WorkerID: workerID, Type: TaskCompleted,
+		d = Delivery{ID: db.NewID("evt", s.db.Now()), workerNum: worker.Num, WorkerID: workerID, Type: TaskCompleted,
 			CreatedAt: db.FromMillis(s.db.Millis()), Webhook: w}
 		d.num, err = tx.Insert(`INSERT INTO deliveries (id, worker_num, type, attempts, created_at)
 			VALUES (?, ?, ?, 0, ?)`,

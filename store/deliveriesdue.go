@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // This file finds the deliveries that are due, and reads what their bodies report.
@@ -65,8 +66,8 @@ func (s *Store) CurrentDelivery(ctx context.Context, d Delivery) (now Delivery, 
 
 // DeliverySubject returns the records that a delivery reports: the turn, its task as it was at the
 // end of the turn, and its worker. A test has only a worker.
-func (s *Store) DeliverySubject(ctx context.Context, d Delivery) (task Task, t Turn, w Worker, err error) {
-	w, err = db.One(ctx, s.db, scanWorker, selectWorker, d.WorkerID)
+func (s *Store) DeliverySubject(ctx context.Context, d Delivery) (task Task, t Turn, w workers.Worker, err error) {
+	w, err = db.One(ctx, s.db, workers.Scan, workers.SelectWorker, d.WorkerID)
 	if err != nil || d.Test() {
 		return task, t, w, err
 	}

@@ -15,6 +15,7 @@ import (
 	"journeyman/store/gate"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 func openAt(t *testing.T, dir string, c *clock) (*store.Store, error) {
@@ -40,7 +41,7 @@ func TestStartOnFullDisk(t *testing.T) {
 			s, err := openAt(t, dir, c)
 			is.NoErr(err)
 			owner, key := storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
-			_, _, err = s.Workers.CreateWorker(t.Context(), owner.Caller, store.NewWorker{Title: "W"}, db.IdempotencyKey{})
+			_, _, err = s.Workers.CreateWorker(t.Context(), owner.Caller, workers.NewWorker{Title: "W"}, db.IdempotencyKey{})
 			is.NoErr(err)
 			if killed { // the files while the process runs
 				dir = copyOf(t, dir, storetest.SmallDisk(t, "8m"))
@@ -52,11 +53,11 @@ func TestStartOnFullDisk(t *testing.T) {
 			is.NoErr(err)
 			id, err := s.People.Authenticate(t.Context(), key)
 			is.NoErr(err) // requests can be authenticated
-			list, _, err := s.Workers.List(t.Context(), id.Caller, store.WorkerQuery{Limit: 5})
+			list, _, err := s.Workers.List(t.Context(), id.Caller, workers.Query{Limit: 5})
 			is.NoErr(err)
 			is.Equal(len(list), 1) // acknowledged data is present
 			create := func() error {
-				_, _, err := s.Workers.CreateWorker(t.Context(), id.Caller, store.NewWorker{Title: "W"}, db.IdempotencyKey{})
+				_, _, err := s.Workers.CreateWorker(t.Context(), id.Caller, workers.NewWorker{Title: "W"}, db.IdempotencyKey{})
 				return err
 			}
 			e, ok := errors.AsType[*db.Error](create())
@@ -96,7 +97,7 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 	is.NoErr(err)
 	f := &fixture{t: t, clock: c, Store: s}
 	f.owner, _ = storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
-	f.worker = f.newWorker(f.owner, store.NewWorker{Title: "Scribe", Instructions: "Help."})
+	f.worker = f.newWorker(f.owner, workers.NewWorker{Title: "Scribe", Instructions: "Help."})
 	running := running(f)
 	n := f.turn()
 	n.Input = strings.Repeat("A long instruction. ", 1000)

@@ -19,6 +19,7 @@ import (
 	"journeyman/store/gate"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // A fakeDisk has the free space that a test sets.
@@ -93,7 +94,7 @@ func TestDiskReserve(t *testing.T) {
 		ordertest.Between(is, e.RetryAfter, 10*time.Second, time.Minute)
 	}
 	refused(f.CreateTurn(f.ctx(), f.turn()))
-	_, _, err := f.Workers.CreateWorker(f.ctx(), f.owner.Caller, store.NewWorker{Title: "W"}, db.IdempotencyKey{})
+	_, _, err := f.Workers.CreateWorker(f.ctx(), f.owner.Caller, workers.NewWorker{Title: "W"}, db.IdempotencyKey{})
 	refused(nil, err)
 	_, _, err = f.ReceiveEmails(f.ctx(), nil, []byte("mail"), store.MailLimits{})
 	refused(nil, err)
@@ -105,7 +106,7 @@ func TestDiskReserve(t *testing.T) {
 	is.NoErr(err) // a pause starts no work
 	resume := false
 	refused(f.UpdateSchedule(f.ctx(), f.owner.Caller, f.worker.ID, sch.ID, store.SchedulePatch{Paused: &resume}))
-	refused(f.Workers.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title}))
+	refused(f.Workers.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, workers.Patch{Title: &title}))
 	refused(f.People.RegisterOAuthClient(f.ctx(), "Program", []string{"https://program.example/back"}))
 	refused(nil, f.Gate.Room())
 	is.Equal(len(f.claim("r", 5)), 0)         // queued turns are not claimed

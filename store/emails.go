@@ -13,6 +13,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // An EmailStatus is the state of a mail.
@@ -196,7 +197,7 @@ func visibleEmail(ctx context.Context, q db.Querier, c people.Caller, id string)
 		return Email{}, db.NoRecord(err, "email")
 	}
 	if e.WorkerID != "" {
-		_, err = visibleOrDeletedWorker(ctx, q, c, e.WorkerID)
+		_, err = workers.VisibleOrDeleted(ctx, q, c, e.WorkerID)
 	} else if err = c.Allow(people.ManageMail); err == nil && e.OrgID != c.OrganizationID {
 		err = db.Errorf(db.Forbidden, "you have no access to the email")
 	}
@@ -333,7 +334,7 @@ func (s *Store) PruneEmails(ctx context.Context, age time.Duration, limit int) (
 
 // NewEmail is a received mail for one worker.
 type NewEmail struct {
-	Worker     Worker
+	Worker     workers.Worker
 	Turn       *NewTurn    // the turn that the mail starts; nil if it starts none
 	Answer     *MailAnswer // used instead of Turn if a question waits for it; nil without a task
 	Status     EmailStatus // without Turn: EmailIgnored or EmailHeld

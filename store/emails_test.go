@@ -13,6 +13,7 @@ import (
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // mail returns a mail from a stranger to the worker. It starts a task.
@@ -45,7 +46,7 @@ func TestReceiveEmails(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	other := f.mail("1@x")
-	other.Worker = f.newWorker(f.owner, store.NewWorker{})
+	other.Worker = f.newWorker(f.owner, workers.NewWorker{})
 	other.Turn.WorkerID = other.Worker.ID
 	list, made, err := f.ReceiveEmails(f.ctx(), []store.NewEmail{f.mail("1@x"), other, f.mail("1@x")}, []byte("source"), store.MailLimits{})
 	is.NoErr(err)
@@ -185,7 +186,7 @@ func TestReplyOfATurn(t *testing.T) {
 	sent, err := f.Email(f.ctx(), f.owner.Caller, replies[0].ID)
 	is.NoErr(err)
 	is.Equal(sent.Status, store.EmailSent)
-	is.NoErr(f.BounceReply(f.ctx(), store.Worker{ID: "wrk_other"}, []string{sent.ID + "@x"}, "no"))
+	is.NoErr(f.BounceReply(f.ctx(), workers.Worker{ID: "wrk_other"}, []string{sent.ID + "@x"}, "no"))
 	is.NoErr(f.BounceReply(f.ctx(), f.worker, []string{"x@y", strings.ToUpper(sent.ID) + "@x"}, "no such user"))
 	sent, err = f.Email(f.ctx(), f.owner.Caller, sent.ID)
 	is.NoErr(err)
@@ -197,7 +198,7 @@ func TestEmailList(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.startRunner("run_1")
-	private := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	private := f.newWorker(f.owner, workers.NewWorker{Visibility: workers.Private})
 	for i := range 30 {
 		n := f.mail(fmt.Sprintf("%d@x", i))
 		switch i % 3 {

@@ -8,6 +8,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/engine"
 	"journeyman/store/postgres"
+	"journeyman/store/workers"
 )
 
 // Internals for tests.
@@ -19,7 +20,7 @@ var (
 
 const (
 	MaxScanned = db.MaxScanned
-	MaxMembers = maxWorkerMembers
+	MaxMembers = workers.MaxMembers
 	MaxTurns   = maxTurns
 	TrimStep   = trimStep
 )

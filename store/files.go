@@ -6,6 +6,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 func (s *Store) insertFile(tx db.Tx, t Turn, origin string, f File, now int64) error {
@@ -20,7 +21,7 @@ func (s *Store) insertFile(tx db.Tx, t Turn, origin string, f File, now int64) e
 // characters of a SHA-256, it returns the file with that content. The files of a deleted
 // worker keep their addresses.
 func (s *Store) File(ctx context.Context, c people.Caller, workerID, path, version string) (File, error) {
-	if _, err := visibleOrDeletedWorker(ctx, s.db, c, workerID); err != nil {
+	if _, err := workers.VisibleOrDeleted(ctx, s.db, c, workerID); err != nil {
 		return File{}, err
 	}
 	f, err := db.One(ctx, s.db, scanFile, `SELECT `+fileColumns+` FROM files WHERE worker_id = ?1 AND path = ?2
@@ -44,7 +45,7 @@ func (s *Store) IsFileOf(ctx context.Context, workerID, path, sha256 string) (bo
 // empty after the last.
 func (s *Store) FilesByWorker(ctx context.Context, c people.Caller, workerID, cursor string,
 	limit int) ([]ListedFile, string, error) {
-	if _, err := visibleOrDeletedWorker(ctx, s.db, c, workerID); err != nil {
+	if _, err := workers.VisibleOrDeleted(ctx, s.db, c, workerID); err != nil {
 		return nil, "", err
 	}
 	var f db.Fields

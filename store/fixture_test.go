@@ -15,6 +15,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // A clock stands still until a test moves it.
@@ -35,7 +36,7 @@ type fixture struct {
 	t      testing.TB
 	clock  *clock
 	owner  people.Identity
-	worker store.Worker
+	worker workers.Worker
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -49,7 +50,7 @@ func newFixtureWith(t testing.TB, opt store.Options) *fixture {
 	opt.Now = f.clock.now
 	f.Store = storetest.Open(t, opt)
 	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", people.RoleOwner)
-	f.worker = f.newWorker(f.owner, store.NewWorker{Title: "Scribe", Instructions: "Help."})
+	f.worker = f.newWorker(f.owner, workers.NewWorker{Title: "Scribe", Instructions: "Help."})
 	return f
 }
 
@@ -62,7 +63,7 @@ func (f *fixture) caller(organization, email string, role people.Role) people.Id
 	return id
 }
 
-func (f *fixture) newWorker(who people.Identity, n store.NewWorker) store.Worker {
+func (f *fixture) newWorker(who people.Identity, n workers.NewWorker) workers.Worker {
 	f.t.Helper()
 	w, _, err := f.Workers.CreateWorker(f.ctx(), who.Caller, n, db.IdempotencyKey{})
 	is.New(f.t).NoErr(err)

@@ -15,6 +15,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // ownFolder creates a task's own folder with a file in it. Both get the given age. ownFolder
@@ -70,9 +71,9 @@ func TestTurnsHaveFolders(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	apart := f.newWorker(f.owner, store.NewWorker{Title: "Apart", Workspace: store.TaskWorkspace})
+	apart := f.newWorker(f.owner, workers.NewWorker{Title: "Apart", Workspace: workers.TaskWorkspace})
 	stranger := people.Caller{OrganizationID: f.owner.OrganizationID, Trigger: people.TriggerEmail}
-	accept := func(c people.Caller, w store.Worker, task string) store.Turn {
+	accept := func(c people.Caller, w workers.Worker, task string) store.Turn {
 		n := f.turn()
 		n.Caller, n.WorkerID, n.TaskID = c, w.ID, task
 		want, err := f.TargetFolder(t.Context(), &n)
@@ -102,10 +103,10 @@ func TestTurnsHaveFolders(t *testing.T) {
 	is.True(db.IsKind(errOf(f.CreateTurn(t.Context(), into)), db.Forbidden))
 
 	// A task keeps its first folder.
-	for _, kind := range []store.WorkspaceKind{store.SharedWorkspace, store.TaskWorkspace} {
-		is.NoErr(errOf(f.Workers.UpdateWorker(t.Context(), f.owner.Caller, apart.ID, store.WorkerPatch{Workspace: &kind})))
+	for _, kind := range []workers.WorkspaceKind{workers.SharedWorkspace, workers.TaskWorkspace} {
+		is.NoErr(errOf(f.Workers.UpdateWorker(t.Context(), f.owner.Caller, apart.ID, workers.Patch{Workspace: &kind})))
 		is.True(accept(f.owner.Caller, apart, single.TaskID).OwnFolder)
-		is.Equal(accept(f.owner.Caller, apart, "").OwnFolder, kind == store.TaskWorkspace)
+		is.Equal(accept(f.owner.Caller, apart, "").OwnFolder, kind == workers.TaskWorkspace)
 	}
 
 	// Attachments in another folder than the turn's are refused, so that the caller can move them.
@@ -124,7 +125,7 @@ func TestSweepFolders(t *testing.T) {
 	n := f.turn()
 	n.Caller = people.Caller{OrganizationID: f.owner.OrganizationID, Trigger: people.TriggerEmail}
 	turn := f.accept(n)
-	other := f.newWorker(f.owner, store.NewWorker{Title: "Other"})
+	other := f.newWorker(f.owner, workers.NewWorker{Title: "Other"})
 	kept := []string{
 		f.ownFolder(turn.Folder(), 48*time.Hour),                                           // of a task
 		f.ownFolder(store.Folder{WorkerID: f.worker.ID, TaskID: "young"}, time.Hour),       // of an uncommitted task

@@ -12,6 +12,7 @@ import (
 	"journeyman/store/gate"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestReadOnly makes the store read-only for a full disk and for maintenance, which end in either
@@ -24,7 +25,7 @@ func TestReadOnly(t *testing.T) {
 			st := storetest.Open(t, store.Options{})
 			owner, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", people.RoleOwner)
 			create := func(ctx context.Context) error {
-				return errOf(st.Workers.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "W"}, db.IdempotencyKey{}))
+				return errOf(st.Workers.CreateWorker(ctx, owner.Caller, workers.NewWorker{Title: "W"}, db.IdempotencyKey{}))
 			}
 			during := gate.DuringMaintenance(t.Context())
 			is.NoErr(create(t.Context()))
@@ -37,7 +38,7 @@ func TestReadOnly(t *testing.T) {
 			is.Equal(create(t.Context()).Error(), "the disk is full")
 			is.Equal(create(during).Error(), "the disk is full") // no writes are permitted
 			is.True(st.Ping(during) != nil)
-			workers, _, err := st.Workers.List(t.Context(), owner.Caller, store.WorkerQuery{Limit: 10})
+			workers, _, err := st.Workers.List(t.Context(), owner.Caller, workers.Query{Limit: 10})
 			is.NoErr(err)
 			is.Equal(len(workers), 2) // reads succeed
 

@@ -11,6 +11,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 func hash(text string) []byte {
@@ -112,7 +113,7 @@ func TestOnceUnderConcurrency(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	n := f.turn()
-	n.WorkerID, n.NewWorker = "", &store.NewWorker{}
+	n.WorkerID, n.NewWorker = "", &workers.NewWorker{}
 	n.IdempotencyKey = db.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
 	var wg sync.WaitGroup
 	ids := make([]string, 32)
@@ -149,10 +150,10 @@ func TestOnceForWorkers(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	once := db.IdempotencyKey{KeyID: f.owner.KeyID, Key: "w", Hash: hash("body")}
-	first, replayed, err := f.Workers.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, once)
+	first, replayed, err := f.Workers.CreateWorker(t.Context(), f.owner.Caller, workers.NewWorker{}, once)
 	is.NoErr(err)
 	is.True(!replayed)
-	again, replayed, err := f.Workers.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, once)
+	again, replayed, err := f.Workers.CreateWorker(t.Context(), f.owner.Caller, workers.NewWorker{}, once)
 	is.NoErr(err)
 	is.True(replayed)
 	is.Equal(again, first)

@@ -5,17 +5,19 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // ImportWorker is CreateWorker for a worker that comes with schedules and the address of a
 // webhook, or "" for none. It creates all of them or nothing. The caller has checked the
 // address.
-func (s *Store) ImportWorker(ctx context.Context, c people.Caller, n NewWorker, schedules []NewSchedule, webhook string,
-	key db.IdempotencyKey) (w Worker, replayed bool, err error) {
-	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Worker, error) {
-		return visibleWorker(ctx, tx, c, id)
-	}, func(tx db.Tx) (Worker, string, error) {
-		w, err := s.Workers.insertWorker(tx, c, n)
+func (s *Store) ImportWorker(ctx context.Context, c people.Caller, n workers.NewWorker, schedules []NewSchedule,
+	webhook string,
+	key db.IdempotencyKey) (w workers.Worker, replayed bool, err error) {
+	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (workers.Worker, error) {
+		return workers.Visible(ctx, tx, c, id)
+	}, func(tx db.Tx) (workers.Worker, string, error) {
+		w, err := s.Workers.Insert(tx, c, n)
 		if err != nil {
 			return w, "", err
 		}

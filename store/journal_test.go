@@ -15,6 +15,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // running returns a turn that runner r has claimed.
@@ -216,8 +217,9 @@ func TestCreditCap(t *testing.T) {
 	is.True(db.IsKind(err, db.PaymentRequired))
 	is.Equal(err.(*db.Error).Code, "credit_cap")
 	stranger := f.caller("Globex", "sam@globex.test", people.RoleOwner)
-	f.accept(store.NewTurn{Caller: stranger.Caller, NewWorker: &store.NewWorker{}, Input: "Go", Budget: store.BudgetLow}) // of another organization
-	f.clock.advance(time.Minute)                                                                                          // a new month
+	f.accept(store.NewTurn{Caller: stranger.Caller, NewWorker: &workers.NewWorker{}, Input: "Go",
+		Budget: store.BudgetLow}) // of another organization
+	f.clock.advance(time.Minute) // a new month
 	f.accept(f.turn())
 	f.setCap(0)
 	is.True(db.IsKind(errOf(f.CreateTurn(t.Context(), f.turn())), db.PaymentRequired))

@@ -8,10 +8,11 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // strangersTurn returns a turn that somebody who is no member asks the fixture's worker for.
-func (f *fixture) strangersTurn(w store.Worker) store.NewTurn {
+func (f *fixture) strangersTurn(w workers.Worker) store.NewTurn {
 	return store.NewTurn{Caller: people.Caller{OrganizationID: w.OrganizationID, Trigger: people.TriggerEmail},
 		WorkerID: w.ID, Input: "Please", Budget: store.BudgetLow}
 }
@@ -23,7 +24,7 @@ func TestStrangersQueue(t *testing.T) {
 	is := is.New(t)
 	f := newFixtureWith(t, store.Options{QueueLimit: 8, QueueTotal: 12})
 	sam := f.caller("Globex", "sam@globex.test", people.RoleOwner)
-	theirs := f.newWorker(sam, store.NewWorker{})
+	theirs := f.newWorker(sam, workers.NewWorker{})
 	create := func(n store.NewTurn) error { return errOf(f.CreateTurn(t.Context(), n)) }
 	for range 2 {
 		is.NoErr(create(f.strangersTurn(f.worker)))

@@ -28,7 +28,7 @@ var rooms = map[string][]string{
 	"": {"*"},
 	// The shared types and the only SQL: it must not import packages above it.
 	"store": {"store/engine", "store/sqlite", "store/postgres", "store/objects", "store/cron", "store/db", "store/gate",
-		"store/seal", "store/people", "store/pattern", "store/visible"},
+		"store/seal", "store/people", "store/workers", "store/pattern", "store/visible"},
 	// The interface of database engines, so that a second engine is possible.
 	"store/engine": {},
 	// What all rooms of the store stand on.
@@ -37,6 +37,8 @@ var rooms = map[string][]string{
 	"store/gate": {},
 	// Secrets at rest and signatures: one key, which nothing else reads.
 	"store/seal": {"store/db", "store/sqlite"},
+	// What the workers are and who may see them: tasks, effects and imports read it.
+	"store/workers": {"store/db", "store/gate", "store/people", "store/seal", "store/pattern"},
 	// Who may use the server, and what a role permits: everything above asks it.
 	"store/people": {"store/db", "store/gate", "store/seal", "store/pattern"},
 	// The embedded engine: it knows no tables.
@@ -263,7 +265,7 @@ func checkImports(t *testing.T, file string) {
 var storeless = []string{"runner/model", "runner/tool", "runner/sandbox", "runner/workspace", "runner/dial", "store/postgres"}
 
 // storeRooms are the rooms of the store. A Store has them as fields, so whoever may use a Store may use their types.
-var storeRooms = []string{"store/db", "store/gate", "store/people"}
+var storeRooms = []string{"store/db", "store/gate", "store/people", "store/workers"}
 
 // mayImport reports whether a file of room may import the named package. A test may also import its
 // own package, a real store, and all packages below.

@@ -15,6 +15,7 @@ import (
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // walk reads a list page by page and returns the ids of all items.
@@ -41,11 +42,12 @@ func walk[T any](t *testing.T, id func(T) string, page func(cursor string) ([]T,
 func TestTaskFilters(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	second := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	second := f.newWorker(f.owner, workers.NewWorker{Visibility: workers.Private})
 	member := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	stranger := f.caller("Globex", "sam@globex.test", people.RoleOwner)
-	f.accept(store.NewTurn{Caller: stranger.Caller, NewWorker: &store.NewWorker{}, Input: "Theirs", Budget: store.BudgetLow})
-	all := variedTasks(t, f, []store.Worker{f.worker, second})
+	f.accept(store.NewTurn{Caller: stranger.Caller, NewWorker: &workers.NewWorker{}, Input: "Theirs",
+		Budget: store.BudgetLow})
+	all := variedTasks(t, f, []workers.Worker{f.worker, second})
 
 	middle := all[len(all)/2].CreatedAt
 	combinations := 0
@@ -77,7 +79,7 @@ func TestTaskFilters(t *testing.T) {
 
 // variedTasks creates tasks of all kinds, several in each millisecond, and returns their final
 // state.
-func variedTasks(t *testing.T, f *fixture, workers []store.Worker) []store.Task {
+func variedTasks(t *testing.T, f *fixture, workers []workers.Worker) []store.Task {
 	t.Helper()
 	f.startRunner("r")
 	var list []store.Task
@@ -146,7 +148,7 @@ func TestPagesAreStableUnderInserts(t *testing.T) {
 	var tasks, made []string
 	for range 9 { // all in one millisecond
 		tasks = append(tasks, f.accept(f.turn()).TaskID)
-		made = append(made, f.newWorker(f.owner, store.NewWorker{}).ID)
+		made = append(made, f.newWorker(f.owner, workers.NewWorker{}).ID)
 	}
 	slices.Reverse(tasks)
 	slices.Reverse(made)
@@ -157,9 +159,9 @@ func TestPagesAreStableUnderInserts(t *testing.T) {
 		return items, next, err
 	})
 	is.Equal(got, tasks)
-	got = walk(t, func(w store.Worker) string { return w.ID }, func(cursor string) ([]store.Worker, string, error) {
-		items, next, err := f.Workers.List(t.Context(), f.owner.Caller, store.WorkerQuery{Limit: 5, Cursor: cursor})
-		f.newWorker(f.owner, store.NewWorker{})
+	got = walk(t, func(w workers.Worker) string { return w.ID }, func(cursor string) ([]workers.Worker, string, error) {
+		items, next, err := f.Workers.List(t.Context(), f.owner.Caller, workers.Query{Limit: 5, Cursor: cursor})
+		f.newWorker(f.owner, workers.NewWorker{})
 		return items, next, err
 	})
 	is.Equal(got, made)
@@ -169,14 +171,14 @@ func TestWorkersBySearch(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	want := []string{f.newWorker(f.owner, store.NewWorker{Title: "Sales_report"}).ID,
-		f.newWorker(f.owner, store.NewWorker{Title: "x", Summary: "writes the SALES_REPORT"}).ID}
-	f.newWorker(f.owner, store.NewWorker{Title: "Sales report"}) // _ is not a wildcard
-	gone := f.newWorker(f.owner, store.NewWorker{Title: "sales_report"})
+	want := []string{f.newWorker(f.owner, workers.NewWorker{Title: "Sales_report"}).ID,
+		f.newWorker(f.owner, workers.NewWorker{Title: "x", Summary: "writes the SALES_REPORT"}).ID}
+	f.newWorker(f.owner, workers.NewWorker{Title: "Sales report"}) // _ is not a wildcard
+	gone := f.newWorker(f.owner, workers.NewWorker{Title: "sales_report"})
 	is.NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, gone.ID))
 	slices.Reverse(want)
-	got := walk(t, func(w store.Worker) string { return w.ID }, func(cursor string) ([]store.Worker, string, error) {
-		return f.Workers.List(t.Context(), f.owner.Caller, store.WorkerQuery{Text: "sales_report", Limit: 1, Cursor: cursor})
+	got := walk(t, func(w workers.Worker) string { return w.ID }, func(cursor string) ([]workers.Worker, string, error) {
+		return f.Workers.List(t.Context(), f.owner.Caller, workers.Query{Text: "sales_report", Limit: 1, Cursor: cursor})
 	})
 	is.Equal(got, want)
 }
@@ -189,23 +191,23 @@ func TestWorkersOfAnOrigin(t *testing.T) {
 	f := newFixture(t)
 	var task []string
 	for range 20 {
-		task = append(task, f.newWorker(f.owner, store.NewWorker{Origin: store.TaskOrigin}).ID)
+		task = append(task, f.newWorker(f.owner, workers.NewWorker{Origin: workers.TaskOrigin}).ID)
 	}
-	created := []string{f.newWorker(f.owner, store.NewWorker{}).ID, f.worker.ID}
-	task = append(task, f.newWorker(f.owner, store.NewWorker{Title: "Once only", Origin: store.TaskOrigin}).ID)
+	created := []string{f.newWorker(f.owner, workers.NewWorker{}).ID, f.worker.ID}
+	task = append(task, f.newWorker(f.owner, workers.NewWorker{Title: "Once only", Origin: workers.TaskOrigin}).ID)
 	slices.Reverse(task)
-	for origin, want := range map[store.WorkerOrigin][]string{store.CreatedOrigin: created, store.TaskOrigin: task} {
-		q := store.WorkerQuery{Origin: origin, Limit: 5, Scan: 5}
+	for origin, want := range map[workers.Origin][]string{workers.CreatedOrigin: created, workers.TaskOrigin: task} {
+		q := workers.Query{Origin: origin, Limit: 5, Scan: 5}
 		first, _, err := f.Workers.List(t.Context(), f.owner.Caller, q)
 		is.NoErr(err)
 		is.Equal(len(first), min(len(want), 5)) // the page has read workers of the other origin
-		got := walk(t, func(w store.Worker) string { return w.ID }, func(cursor string) ([]store.Worker, string, error) {
+		got := walk(t, func(w workers.Worker) string { return w.ID }, func(cursor string) ([]workers.Worker, string, error) {
 			q.Cursor = cursor
 			return f.Workers.List(t.Context(), f.owner.Caller, q)
 		})
 		is.Equal(got, want)
 	}
-	_, _, err := f.Workers.List(t.Context(), f.owner.Caller, store.WorkerQuery{Origin: "hand"})
+	_, _, err := f.Workers.List(t.Context(), f.owner.Caller, workers.Query{Origin: "hand"})
 	is.True(db.IsKind(err, db.Invalid))
 	_, err = f.WorkerNamed(t.Context(), f.owner.Caller, "Once only")
 	is.True(db.IsNotFound(err)) // a worker of a task has no name for others
@@ -225,7 +227,7 @@ func TestListsRefuseNonsense(t *testing.T) {
 			is := is.New(t)
 			_, _, err := f.Tasks(t.Context(), f.owner.Caller, store.TaskQuery{Limit: 1, Cursor: cursor})
 			is.True(db.IsKind(err, db.Invalid))
-			_, _, err = f.Workers.List(t.Context(), f.owner.Caller, store.WorkerQuery{Limit: 1, Cursor: cursor})
+			_, _, err = f.Workers.List(t.Context(), f.owner.Caller, workers.Query{Limit: 1, Cursor: cursor})
 			is.True(db.IsKind(err, db.Invalid))
 		})
 	}
@@ -233,7 +235,7 @@ func TestListsRefuseNonsense(t *testing.T) {
 	for _, q := range []store.TaskQuery{{Status: "done"}, {TriggeredBy: "god"}, {Text: strings.Repeat("é", 201)}} {
 		is.True(db.IsKind(errOf(f.Tasks(t.Context(), f.owner.Caller, q)), db.Invalid))
 	}
-	_, _, err := f.Workers.List(t.Context(), f.owner.Caller, store.WorkerQuery{Text: strings.Repeat("é", 201)})
+	_, _, err := f.Workers.List(t.Context(), f.owner.Caller, workers.Query{Text: strings.Repeat("é", 201)})
 	is.True(db.IsKind(err, db.Invalid))
 	q := store.TaskQuery{Limit: -1}
 	for _, q.Cursor = range []string{q.CursorAt(math.MinInt64, -1), q.CursorAt(math.MaxInt64, math.MaxInt64)} {
@@ -294,7 +296,7 @@ func FuzzCursor(f *testing.F) {
 	x := newFixture(f)
 	f.Fuzz(func(t *testing.T, cursor string) {
 		_, _, err1 := x.Tasks(t.Context(), x.owner.Caller, store.TaskQuery{Limit: 1, Cursor: cursor})
-		_, _, err2 := x.Workers.List(t.Context(), x.owner.Caller, store.WorkerQuery{Limit: 1, Cursor: cursor})
+		_, _, err2 := x.Workers.List(t.Context(), x.owner.Caller, workers.Query{Limit: 1, Cursor: cursor})
 		for _, err := range []error{err1, err2} {
 			if err != nil && !db.IsKind(err, db.Invalid) {
 				t.Errorf("%q: %v", cursor, err)

@@ -11,12 +11,13 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // Mailbox returns the worker to which a mail is addressed, without a check of access. Only the
-// fields of runnableWorker are set. It returns NotFound for a deleted worker.
-func (s *Store) Mailbox(ctx context.Context, workerID string) (Worker, error) {
-	w, err := db.One(ctx, s.db, scanRunnable, selectRunnable, workerID)
+// fields of workers.Runnable are set. It returns NotFound for a deleted worker.
+func (s *Store) Mailbox(ctx context.Context, workerID string) (workers.Worker, error) {
+	w, err := db.One(ctx, s.db, workers.ScanRunnable, workers.SelectRunnable, workerID)
 	if err == nil && w.DeletedAt != nil {
 		err = sql.ErrNoRows
 	}
@@ -40,12 +41,12 @@ func (s *Store) MailCaller(ctx context.Context, organizationID, address string) 
 
 // MailTask returns the task that the address worker+task names. secret reports whether the id
 // cannot be guessed. The case of the letters does not matter, because mail servers may change it.
-func (s *Store) MailTask(ctx context.Context, w Worker, taskID string) (t Task, secret bool, err error) {
+func (s *Store) MailTask(ctx context.Context, w workers.Worker, taskID string) (t Task, secret bool, err error) {
 	const query = `SELECT ` + taskColumns + ` FROM tasks WHERE id = ? AND organization_num = ` + db.OrganizationNum +
 		` AND worker_num = ?`
-	t, err = db.One(ctx, s.db, scanTask, query, taskID, w.OrganizationID, w.num)
+	t, err = db.One(ctx, s.db, scanTask, query, taskID, w.OrganizationID, w.Num)
 	if lower := strings.ToLower(taskID); errors.Is(err, sql.ErrNoRows) && lower != taskID {
-		t, err = db.One(ctx, s.db, scanTask, query, lower, w.OrganizationID, w.num)
+		t, err = db.One(ctx, s.db, scanTask, query, lower, w.OrganizationID, w.Num)
 	}
 	return t, db.IsServerID("tsk", t.ID), db.NoRecord(err, "task")
 }
@@ -58,7 +59,7 @@ func (s *Store) MailTask(ctx context.Context, w Worker, taskID string) (t Task, 
 // Anybody may write the id of another person's mail into their own. So the id of a mail counts only if
 // proven is at least as strong as atLeast: otherwise a stranger could draw a member's thread into the
 // stranger's task.
-func (s *Store) MailThread(ctx context.Context, w Worker, messageIDs []string, atLeast Proof,
+func (s *Store) MailThread(ctx context.Context, w workers.Worker, messageIDs []string, atLeast Proof,
 	takes func(t Task, secret bool) (bool, error)) (Task, error) {
 	for _, id := range messageIDs {
 		nums, secret, err := s.tasksOfID(ctx, w, id, atLeast)
@@ -67,7 +68,7 @@ func (s *Store) MailThread(ctx context.Context, w Worker, messageIDs []string, a
 		}
 		for _, num := range nums {
 			t, err := db.One(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ? AND worker_num = ?`,
-				num, w.num)
+				num, w.Num)
 			if errors.Is(err, sql.ErrNoRows) {
 				continue
 			}
@@ -87,7 +88,7 @@ const maxSameID = 20
 
 // tasksOfID returns the nums of the tasks to which a message id may belong. secret reports whether it is
 // the id of a reply.
-func (s *Store) tasksOfID(ctx context.Context, w Worker, id string, atLeast Proof) (
+func (s *Store) tasksOfID(ctx context.Context, w workers.Worker, id string, atLeast Proof) (
 	nums []int64, secret bool, err error) {
 	local, _, _ := strings.Cut(id, "@")
 	if local = strings.ToLower(local); db.IsServerID("msg", local) {
@@ -322,7 +323,7 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 		return Email{}, err
 	}
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		n.Worker, n.Status, n.Reason = Worker{}, EmailIgnored, "for the postmaster"
+		n.Worker, n.Status, n.Reason = workers.Worker{}, EmailIgnored, "for the postmaster"
 		n.Worker.OrganizationID, err = db.One(ctx, tx, db.ScanString, people.FirstOrganization)
 		if err != nil {
 			return fmt.Errorf("find the first organization: %w", err)

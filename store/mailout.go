@@ -10,6 +10,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // queueReply adds a reply to the outbox in the transaction that ends a turn, if a mail
@@ -281,7 +282,7 @@ func (s *Store) RetryReply(ctx context.Context, r Reply, at time.Time, reason st
 
 // BounceReply sets the status of a worker's reply to bounced. It is the first reply that one of the
 // message ids names.
-func (s *Store) BounceReply(ctx context.Context, w Worker, messageIDs []string, reason string) error {
+func (s *Store) BounceReply(ctx context.Context, w workers.Worker, messageIDs []string, reason string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		s.db.Notify(tx, w.OrganizationID, db.ChangedOutbox)
 		return bounce(tx, messageIDs, reason, `worker_id = ?`, w.ID)

@@ -10,6 +10,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestRoles tries every change of every role by a caller of every role.
@@ -87,8 +88,8 @@ func TestRemoval(t *testing.T) {
 	_, id, err := f.People.SessionIdentity(f.ctx(), away)
 	is.NoErr(err)
 	is.NoErr(f.People.SwitchOrganization(f.ctx(), there.Caller, id, there.OrganizationID))
-	own := f.newWorker(mo, store.NewWorker{Visibility: store.Private})
-	private := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	own := f.newWorker(mo, workers.NewWorker{Visibility: workers.Private})
+	private := f.newWorker(f.owner, workers.NewWorker{Visibility: workers.Private})
 	is.NoErr(errOf(f.Workers.AddWorkerMember(f.ctx(), f.owner.Caller, private.ID, mo.UserID)))
 	sch, _, err := f.CreateSchedule(f.ctx(), mo.Caller, store.NewSchedule{WorkerID: own.ID, Input: "x",
 		Budget: store.BudgetLow, When: everySeconds(60)}, db.IdempotencyKey{})

@@ -5,6 +5,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // NewTurn is an instruction to accept. TaskID selects an existing task, or a new one
@@ -14,7 +15,7 @@ import (
 type NewTurn struct {
 	Caller         people.Caller
 	WorkerID       string
-	NewWorker      *NewWorker
+	NewWorker      *workers.NewWorker
 	TaskID         string // from the client
 	NewTaskID      string // of a new task without TaskID; '' for a generated one
 	TurnID         string // from NewTurnID, maybe older than the task's id; '' for a generated one
@@ -57,7 +58,9 @@ func (n NewTurn) check() error {
 }
 
 // ownFolder reports whether a new task of the worker gets a folder of its own.
-func (n NewTurn) ownFolder(w Worker) bool { return n.Caller.Stranger() || w.Workspace == TaskWorkspace }
+func (n NewTurn) ownFolder(w workers.Worker) bool {
+	return n.Caller.Stranger() || w.Workspace == workers.TaskWorkspace
+}
 
 // checkAttachments returns an error if attachments are in another folder than the turn's.
 // That happens if the task or its worker changed after the files were stored.

@@ -14,6 +14,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // A placeWatch records which runner has turns of which worker.
@@ -57,7 +58,7 @@ func TestNodesRaceForWorkers(t *testing.T) {
 	nodes := newNodes(t, 3, store.Options{})
 	var ids []string
 	for range 5 {
-		ids = append(ids, nodes[0].newWorker(nodes[0].owner, store.NewWorker{Title: "One"}).ID)
+		ids = append(ids, nodes[0].newWorker(nodes[0].owner, workers.NewWorker{Title: "One"}).ID)
 	}
 	w := &placeWatch{running: map[string]map[string]int{}, claims: map[string]int{}}
 	const rounds = 40
@@ -133,7 +134,7 @@ func TestAcceptanceBesideADeletion(t *testing.T) {
 	a, b := newPair(t)
 	a.UseSlots(slots("a", 10))
 	other := a.turn()
-	other.WorkerID = a.newWorker(a.owner, store.NewWorker{Title: "Other"}).ID
+	other.WorkerID = a.newWorker(a.owner, workers.NewWorker{Title: "Other"}).ID
 	c := connectTo(t, storetest.DatabaseOf(a.Dir()))
 	// The acceptance waits for this write, which gives a task the same id.
 	is.NoErr(errOf(c.Exec(t.Context(), `BEGIN; UPDATE tasks SET id = 'held' WHERE id = '`+a.accept(other).TaskID+`'`)))
@@ -211,7 +212,7 @@ func TestKeepPlaced(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	a, b := newPair(t)
-	ids := []string{a.worker.ID, a.newWorker(a.owner, store.NewWorker{Title: "Two"}).ID, "wrk_missing"}
+	ids := []string{a.worker.ID, a.newWorker(a.owner, workers.NewWorker{Title: "Two"}).ID, "wrk_missing"}
 	for _, id := range ids[:2] {
 		placed, err := a.PlaceHere(t.Context(), id, "a")
 		is.NoErr(err)

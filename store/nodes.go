@@ -327,7 +327,7 @@ func (s *Store) CatchUp(ctx context.Context) error {
 		return nil
 	}
 	s.People.Forget()
-	s.Workers.forget()
+	s.Workers.Forget()
 	return s.CountQueued(ctx)
 }
 

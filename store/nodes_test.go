@@ -14,6 +14,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // newNodes opens one database as n nodes. Each fixture has the same owner and the same worker.
@@ -192,7 +193,7 @@ func TestPlaces(t *testing.T) {
 	turn := b.accept(b.turn())
 	is.Equal(turn.Status, store.Pending) // b has a slot, but the worker is elsewhere
 	is.Equal(len(b.claim("b", 1)), 0)
-	other := b.newWorker(b.owner, store.NewWorker{Title: "Other"})
+	other := b.newWorker(b.owner, workers.NewWorker{Title: "Other"})
 	n := b.turn()
 	n.WorkerID = other.ID
 	is.Equal(b.accept(n).Status, store.Running) // a worker without a place
@@ -406,7 +407,8 @@ func TestClaimsPassWorkersOfOtherNodes(t *testing.T) {
 	a, b := newPair(t)
 	names := map[string]string{}
 	for i := range 5 {
-		w, _, err := a.Workers.CreateWorker(t.Context(), a.owner.Caller, store.NewWorker{Instructions: "Help."}, db.IdempotencyKey{})
+		w, _, err := a.Workers.CreateWorker(t.Context(), a.owner.Caller, workers.NewWorker{Instructions: "Help."},
+			db.IdempotencyKey{})
 		is.NoErr(err)
 		names[w.ID] = fmt.Sprint(i)
 		for range 2 {
@@ -455,7 +457,8 @@ func TestTurnOfAWorkerElsewhere(t *testing.T) {
 	is.Equal(free, 1)
 	a.catchUp()
 	is.Equal(len(a.claim("a", 2)), 1)
-	w, _, err := b.Workers.CreateWorker(t.Context(), b.owner.Caller, store.NewWorker{Instructions: "Help."}, db.IdempotencyKey{})
+	w, _, err := b.Workers.CreateWorker(t.Context(), b.owner.Caller, workers.NewWorker{Instructions: "Help."},
+		db.IdempotencyKey{})
 	is.NoErr(err)
 	n.WorkerID = w.ID
 	b.catchUp()

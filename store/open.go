@@ -17,6 +17,7 @@ import (
 	"journeyman/store/people"
 	"journeyman/store/seal"
 	"journeyman/store/sqlite"
+	"journeyman/store/workers"
 )
 
 // Open opens the data folder dir, and creates or upgrades its database. schema is the
@@ -91,7 +92,7 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 func (s *Store) furnish(opt Options) {
 	s.People = people.New(people.Config{DB: s.db, Gate: s.Gate, Seal: s.seal, PasswordMemory: opt.PasswordMemory,
 		OnCap: s.alertCap, OnLeave: removeUserChannels})
-	s.Workers = newWorkerStore(workerConfig{DB: s.db, Gate: s.Gate, Seal: s.seal, People: s.People, Charge: s.chargeDisk})
+	s.Workers = workers.New(workers.Config{DB: s.db, Gate: s.Gate, Seal: s.seal, People: s.People, Charge: s.chargeDisk})
 }
 
 // lockFolder locks the data folder: for this process alone, or together with the other nodes.

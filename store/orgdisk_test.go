@@ -16,6 +16,7 @@ import (
 	"journeyman/store/gate"
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestOrgDiskIsShared stores contents from many goroutines at once. No more fit than there is room for, and what was
@@ -115,10 +116,10 @@ func TestMeasureOrganizations(t *testing.T) {
 	is.True(db.IsKind(disk.Room(), db.Full))
 	_, err := f.CreateTurn(f.ctx(), f.turn())
 	is.True(db.IsKind(err, db.Full))
-	_, _, err = f.Workers.CreateWorker(f.ctx(), f.owner.Caller, store.NewWorker{Title: "W"}, db.IdempotencyKey{})
+	_, _, err = f.Workers.CreateWorker(f.ctx(), f.owner.Caller, workers.NewWorker{Title: "W"}, db.IdempotencyKey{})
 	is.True(db.IsKind(err, db.Full))
 	more := "Help more."
-	_, err = f.Workers.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: &more})
+	_, err = f.Workers.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, workers.Patch{Instructions: &more})
 	is.True(db.IsKind(err, db.Full))
 	f.clock.advance(time.Minute)
 	measure()

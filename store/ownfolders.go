@@ -5,13 +5,14 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // Workspace returns the folder of a worker's tasks, or the own folder of one of them. The
 // folder may not exist. It returns Forbidden unless the caller created the worker, and
 // NotFound for a task of another worker.
 func (s *Store) Workspace(ctx context.Context, c people.Caller, workerID, taskID string) (Folder, error) {
-	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil || taskID == "" {
+	if _, err := workers.Own(ctx, s.db, c, workerID); err != nil || taskID == "" {
 		return Folder{WorkerID: workerID}, err
 	}
 	task, _, err := visibleTask(ctx, s.db, c, taskID)
@@ -30,7 +31,7 @@ const tasksWithFolders = 1000
 // OwnFolders returns the newest tasks of a worker that have a folder of their own, at most
 // limit. It returns Forbidden unless the caller created the worker.
 func (s *Store) OwnFolders(ctx context.Context, c people.Caller, workerID string, limit int) ([]Task, error) {
-	w, err := ownWorker(ctx, s.db, c, workerID)
+	w, err := workers.Own(ctx, s.db, c, workerID)
 	if err != nil {
 		return nil, err
 	}
@@ -38,5 +39,5 @@ func (s *Store) OwnFolders(ctx context.Context, c people.Caller, workerID string
 	return db.All(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM (SELECT * FROM tasks INDEXED BY tasks_by_worker
 		WHERE worker_num = ? AND archived_at IS NULL ORDER BY created_at DESC, num DESC LIMIT ?) AS tasks
 		WHERE own_folder = 1 /* ORDER BY created_at DESC, num DESC */ LIMIT ?`,
-		w.num, tasksWithFolders, limit)
+		w.Num, tasksWithFolders, limit)
 }

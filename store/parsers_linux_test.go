@@ -7,16 +7,16 @@ package store_test
 import (
 	"testing"
 
-	"journeyman/store"
 	"journeyman/store/gate"
 	"journeyman/store/growthtest"
+	"journeyman/store/workers"
 )
 
 func TestParsersGrowSlowly(t *testing.T) {
 	times, numbered := growthtest.Times, growthtest.Numbered
 	growthtest.Check(t, []growthtest.Parser{
 		{
-			Name: "tool rules", Read: func(in []byte) { _, _ = store.ParseToolRules(in) },
+			Name: "tool rules", Read: func(in []byte) { _, _ = workers.ParseToolRules(in) },
 			Shapes: growthtest.Within("[", "]", growthtest.JSON())},
 		{
 			Name: "limit of a disk", Fuzz: []string{"FuzzDiskLimit"},

@@ -23,6 +23,7 @@ import (
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // rare contains parts of statements that only commands and the start run, over tables of users and
@@ -147,7 +148,7 @@ func callEverything(t *testing.T, f *fixture) {
 	is.NoErr(errOf(f.People.FirstSteps(ctx, owner)))
 	is.NoErr(f.People.HideFirstSteps(ctx, owner))
 	is.NoErr(errOf(f.WorkerActivity(ctx, f.worker)))
-	pinned := f.newWorker(f.owner, store.NewWorker{Title: "Pinned"})
+	pinned := f.newWorker(f.owner, workers.NewWorker{Title: "Pinned"})
 	is.NoErr(f.Workers.PinWorker(ctx, owner, pinned.ID))
 	is.NoErr(errOf(f.Workers.Pins(ctx, owner)))
 	is.NoErr(f.Workers.UnpinWorker(ctx, owner, pinned.ID))
@@ -189,11 +190,13 @@ func callProviders(t *testing.T, f *fixture) {
 	t.Helper()
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner.Caller
-	p, err := f.Workers.AddProvider(ctx, owner, store.NewProvider{Name: "mine", Kind: store.KindOpenAI, Key: "sk-12345678"})
+	p, err := f.Workers.AddProvider(ctx, owner, workers.NewProvider{Name: "mine", Kind: workers.KindOpenAI,
+		Key: "sk-12345678"})
 	is.NoErr(err)
-	is.NoErr(f.Workers.RecordProviderTest(ctx, owner, p, store.ProviderTest{}, []store.ListedModel{{Name: "m"}}, "mine:m"))
+	is.NoErr(f.Workers.RecordProviderTest(ctx, owner, p, workers.ProviderTest{}, []workers.ListedModel{{Name: "m"}},
+		"mine:m"))
 	window := int64(4096)
-	is.NoErr(errOf(f.Workers.UpdateProvider(ctx, owner, "mine", store.ProviderPatch{ContextWindow: &window})))
+	is.NoErr(errOf(f.Workers.UpdateProvider(ctx, owner, "mine", workers.ProviderPatch{ContextWindow: &window})))
 	is.NoErr(errOf(f.Workers.Providers(ctx, owner)))
 	is.NoErr(errOf(f.Workers.OrganizationModels(ctx, owner.OrganizationID)))
 	ordertest.Above(is, f.Workers.ModelChanges(), 0) // the runner is notified of the changes
@@ -277,26 +280,27 @@ func callWorkers(t *testing.T, f *fixture, member people.Identity) {
 	t.Helper()
 	is := is.New(t)
 	ctx, owner := t.Context(), f.owner.Caller
-	w, _, err := f.Workers.CreateWorker(ctx, owner, store.NewWorker{}, db.IdempotencyKey{KeyID: owner.KeyID, Key: "a",
+	w, _, err := f.Workers.CreateWorker(ctx, owner, workers.NewWorker{}, db.IdempotencyKey{KeyID: owner.KeyID, Key: "a",
 		Hash: hash("a")})
 	is.NoErr(err)
-	_, _, err = f.Workers.CreateWorker(ctx, owner, store.NewWorker{}, db.IdempotencyKey{KeyID: owner.KeyID, Key: "a",
+	_, _, err = f.Workers.CreateWorker(ctx, owner, workers.NewWorker{}, db.IdempotencyKey{KeyID: owner.KeyID, Key: "a",
 		Hash: hash("a")})
 	is.NoErr(err)
 	is.NoErr(errOf(f.Workers.Worker(ctx, owner, w.ID)))
-	private, text := store.Private, "x"
-	is.NoErr(errOf(f.Workers.UpdateWorker(ctx, owner, w.ID, store.WorkerPatch{Visibility: &private, Instructions: &text})))
+	private, text := workers.Private, "x"
+	is.NoErr(errOf(f.Workers.UpdateWorker(ctx, owner, w.ID, workers.Patch{Visibility: &private, Instructions: &text})))
 	is.NoErr(errOf(f.Workers.AddWorkerMember(ctx, owner, w.ID, member.UserID)))
 	is.NoErr(errOf(f.Workers.WorkerMember(ctx, owner, w.ID, member.UserID)))
 	is.NoErr(errOf(f.Workers.WorkerMembers(ctx, owner, w.ID)))
 	is.NoErr(errOf(f.Workers.Worker(ctx, member.Caller, w.ID)))
 	for _, text := range []string{"", "x"} {
-		for _, origin := range []store.WorkerOrigin{"", store.CreatedOrigin, store.TaskOrigin} {
-			is.NoErr(errOf(f.Workers.List(ctx, member.Caller, store.WorkerQuery{Text: text, Origin: origin, Limit: 5})))
+		for _, origin := range []workers.Origin{"", workers.CreatedOrigin, workers.TaskOrigin} {
+			is.NoErr(errOf(f.Workers.List(ctx, member.Caller, workers.Query{Text: text, Origin: origin, Limit: 5})))
 		}
 	}
 	is.NoErr(errOf(f.Workers.InviteWorkerMember(ctx, owner, w.ID, "mo@acme.test")))
-	_, _, err = f.ImportWorker(ctx, owner, store.NewWorker{}, []store.NewSchedule{{Input: "x", Budget: store.BudgetLow, When: everySeconds(60), Paused: true}},
+	_, _, err = f.ImportWorker(ctx, owner, workers.NewWorker{}, []store.NewSchedule{{Input: "x", Budget: store.BudgetLow,
+		When: everySeconds(60), Paused: true}},
 		"https://example.com/hook", db.IdempotencyKey{})
 	is.NoErr(err)
 	is.NoErr(errOf(f.Workers.WorkerVersions(ctx, owner, w.ID, "", 5)))
@@ -377,7 +381,7 @@ func callSecrets(t *testing.T, f *fixture) {
 	ctx, owner := t.Context(), f.owner.Caller
 	for _, worker := range []string{"", f.worker.ID} {
 		for range 2 { // create, then change
-			is.NoErr(errOf(f.Workers.SetSecret(ctx, owner, store.NewSecret{WorkerID: worker, Name: "KEY", Value: "12345678"})))
+			is.NoErr(errOf(f.Workers.SetSecret(ctx, owner, workers.NewSecret{WorkerID: worker, Name: "KEY", Value: "12345678"})))
 		}
 		is.NoErr(errOf(f.Workers.Secrets(ctx, owner, worker)))
 	}
@@ -646,7 +650,8 @@ func callQuestion(t *testing.T, f *fixture, c store.Claim) bool {
 	}
 	who := f.owner.Caller
 	who.UserID, who.Trigger = c.CreatedByUserID, people.TriggerEmail
-	answer := store.NewEmail{Worker: store.Worker{ID: c.WorkerID, OrganizationID: c.OrganizationID}, MessageID: "answer@b.test", From: "ann@acme.test",
+	answer := store.NewEmail{Worker: workers.Worker{ID: c.WorkerID, OrganizationID: c.OrganizationID},
+		MessageID: "answer@b.test", From: "ann@acme.test",
 		Verdicts: []byte(`{}`),
 		Turn:     &store.NewTurn{Caller: who, WorkerID: c.WorkerID, TaskID: c.TaskID, Input: "this"}, Answer: &store.MailAnswer{ApprovalID: st.Approvals[0].ID, Text: "this"}}
 	list, _, err := f.ReceiveEmails(ctx, []store.NewEmail{answer}, []byte("this"), store.MailLimits{})

@@ -13,6 +13,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 const providerKey = "sk-ant-api03-a-long-enough-key-Xy9Z"
@@ -36,11 +37,12 @@ func TestProviderRights(t *testing.T) {
 		is := is.New(t)
 		_, err := f.Workers.Providers(t.Context(), tt.caller)
 		is.True(refused(err, tt.see))
-		p, err := f.Workers.AddProvider(t.Context(), tt.caller, store.NewProvider{Name: "x", Kind: store.KindOllama})
+		p, err := f.Workers.AddProvider(t.Context(), tt.caller, workers.NewProvider{Name: "x", Kind: workers.KindOllama})
 		is.True(refused(err, tt.change))
-		is.True(refused(f.Workers.RecordProviderTest(t.Context(), tt.caller, p, store.ProviderTest{}, nil, "x:y"), tt.change))
+		is.True(refused(f.Workers.RecordProviderTest(t.Context(), tt.caller, p, workers.ProviderTest{}, nil, "x:y"),
+			tt.change))
 		is.True(refused(f.Workers.SetDefaultModels(t.Context(), tt.caller, "x:y", ""), tt.change))
-		_, err = f.Workers.UpdateProvider(t.Context(), tt.caller, "x", store.ProviderPatch{})
+		_, err = f.Workers.UpdateProvider(t.Context(), tt.caller, "x", workers.ProviderPatch{})
 		is.True(refused(err, tt.change))
 		if _, err = f.Workers.RemoveProvider(t.Context(), tt.caller, "x"); !refused(err, tt.change) {
 			t.Errorf("%s: %v", name, err)
@@ -52,26 +54,31 @@ func TestProviderRights(t *testing.T) {
 func TestProviderFields(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		n    store.NewProvider
+		n    workers.NewProvider
 		path string // of the invalid field; "" for none
 	}{
-		"fine":              {store.NewProvider{Name: "anthropic", Kind: store.KindAnthropic, Key: providerKey}, ""},
-		"local":             {store.NewProvider{Name: "box-2.local", Kind: store.KindOllama, BaseURL: "http://[::1]:11434"}, ""},
-		"proxy without key": {store.NewProvider{Name: "a", Kind: store.KindOpenAI, BaseURL: "https://proxy.test/v1"}, ""},
-		"no key":            {store.NewProvider{Name: "a", Kind: store.KindOpenAI}, "key"},
-		"key of two lines":  {store.NewProvider{Name: "a", Kind: store.KindOpenAI, Key: "sk\r\nHost: x"}, "key"},
-		"long key":          {store.NewProvider{Name: "a", Kind: store.KindOpenAI, Key: strings.Repeat("k", 5000)}, "key"},
-		"no name":           {store.NewProvider{Kind: store.KindOllama}, "name"},
-		"colon in the name": {store.NewProvider{Name: "a:b", Kind: store.KindOllama}, "name"},
-		"comma in the name": {store.NewProvider{Name: "a,b", Kind: store.KindOllama}, "name"},
-		"offline":           {store.NewProvider{Name: "offline", Kind: store.KindOllama}, "name"},
-		"replay":            {store.NewProvider{Name: "replay", Kind: store.KindOllama}, "name"},
-		"no such kind":      {store.NewProvider{Name: "a", Kind: "x", Key: "k"}, "kind"},
-		"no address":        {store.NewProvider{Name: "a", Kind: store.KindCompatible}, "baseUrl"},
-		"a file":            {store.NewProvider{Name: "a", Kind: store.KindOllama, BaseURL: "file:///etc/passwd"}, "baseUrl"},
-		"a password":        {store.NewProvider{Name: "a", Kind: store.KindOllama, BaseURL: "https://u:p@host"}, "baseUrl"},
-		"a query":           {store.NewProvider{Name: "a", Kind: store.KindOllama, BaseURL: "https://host?key=k"}, "baseUrl"},
-		"tiny window":       {store.NewProvider{Name: "a", Kind: store.KindOllama, ContextWindow: 10}, "contextWindow"},
+		"fine": {workers.NewProvider{Name: "anthropic", Kind: workers.KindAnthropic, Key: providerKey}, ""},
+		"local": {workers.NewProvider{Name: "box-2.local", Kind: workers.KindOllama,
+			BaseURL: "http://[::1]:11434"}, ""},
+		"proxy without key": {workers.NewProvider{Name: "a", Kind: workers.KindOpenAI, BaseURL: "https://proxy.test/v1"}, ""},
+		"no key":            {workers.NewProvider{Name: "a", Kind: workers.KindOpenAI}, "key"},
+		"key of two lines":  {workers.NewProvider{Name: "a", Kind: workers.KindOpenAI, Key: "sk\r\nHost: x"}, "key"},
+		"long key": {workers.NewProvider{Name: "a", Kind: workers.KindOpenAI, Key: strings.Repeat("k", 5000)},
+			"key"},
+		"no name":           {workers.NewProvider{Kind: workers.KindOllama}, "name"},
+		"colon in the name": {workers.NewProvider{Name: "a:b", Kind: workers.KindOllama}, "name"},
+		"comma in the name": {workers.NewProvider{Name: "a,b", Kind: workers.KindOllama}, "name"},
+		"offline":           {workers.NewProvider{Name: "offline", Kind: workers.KindOllama}, "name"},
+		"replay":            {workers.NewProvider{Name: "replay", Kind: workers.KindOllama}, "name"},
+		"no such kind":      {workers.NewProvider{Name: "a", Kind: "x", Key: "k"}, "kind"},
+		"no address":        {workers.NewProvider{Name: "a", Kind: workers.KindCompatible}, "baseUrl"},
+		"a file": {workers.NewProvider{Name: "a", Kind: workers.KindOllama, BaseURL: "file:///etc/passwd"},
+			"baseUrl"},
+		"a password": {workers.NewProvider{Name: "a", Kind: workers.KindOllama, BaseURL: "https://u:p@host"},
+			"baseUrl"},
+		"a query": {workers.NewProvider{Name: "a", Kind: workers.KindOllama, BaseURL: "https://host?key=k"},
+			"baseUrl"},
+		"tiny window": {workers.NewProvider{Name: "a", Kind: workers.KindOllama, ContextWindow: 10}, "contextWindow"},
 	} {
 		is := is.New(t)
 		var f db.Fields
@@ -91,12 +98,12 @@ func TestProviderKeys(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	other := f.caller("Other", "eve@other.test", people.RoleOwner)
-	n := store.NewProvider{Name: "claude", Kind: store.KindAnthropic, Key: providerKey}
+	n := workers.NewProvider{Name: "claude", Kind: workers.KindAnthropic, Key: providerKey}
 	p, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, n)
 	is.NoErr(err)
 	is.Equal(p.KeyEnd, "Xy9Z")
 	_, err = f.Workers.AddProvider(t.Context(), f.owner.Caller, n)
-	is.True(refused(err, db.Conflict))                           // the name is already used here
+	is.True(refused(err, db.Conflict))                                   // the name is already used here
 	is.NoErr(errOf(f.Workers.AddProvider(t.Context(), other.Caller, n))) // but not there
 	log, _, err := f.People.AuditLog(t.Context(), f.owner.Caller, people.AuditQuery{Action: "provider.create"})
 	is.NoErr(err)
@@ -131,7 +138,8 @@ func TestProviderKeyFile(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	_, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "a", Kind: store.KindOpenAI, Key: providerKey})
+	_, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, workers.NewProvider{Name: "a", Kind: workers.KindOpenAI,
+		Key: providerKey})
 	is.NoErr(err)
 	is.NoErr(f.Close())
 	is.NoErr(os.Remove(filepath.Join(f.Dir(), "secret.key")))
@@ -148,22 +156,22 @@ func TestProviderMoves(t *testing.T) {
 	f := newFixture(t)
 	text := func(s string) *string { return &s }
 	for name, tt := range map[string]struct {
-		patch store.ProviderPatch
+		patch workers.ProviderPatch
 		want  db.Kind
 	}{
-		"same host":            {store.ProviderPatch{BaseURL: text("https://models.test/v2")}, 0},
-		"other host":           {store.ProviderPatch{BaseURL: text("https://evil.test/v1")}, db.Invalid},
-		"other port":           {store.ProviderPatch{BaseURL: text("https://models.test:8443/v1")}, db.Invalid},
-		"without TLS":          {store.ProviderPatch{BaseURL: text("http://models.test/v1")}, db.Invalid},
-		"back to the default":  {store.ProviderPatch{BaseURL: text("")}, db.Invalid},
-		"other host, with key": {store.ProviderPatch{BaseURL: text("https://new.test/v1"), Key: text("another-key")}, 0},
-		"empty key":            {store.ProviderPatch{BaseURL: text("https://evil.test/v1"), Key: text("")}, db.Invalid},
+		"same host":            {workers.ProviderPatch{BaseURL: text("https://models.test/v2")}, 0},
+		"other host":           {workers.ProviderPatch{BaseURL: text("https://evil.test/v1")}, db.Invalid},
+		"other port":           {workers.ProviderPatch{BaseURL: text("https://models.test:8443/v1")}, db.Invalid},
+		"without TLS":          {workers.ProviderPatch{BaseURL: text("http://models.test/v1")}, db.Invalid},
+		"back to the default":  {workers.ProviderPatch{BaseURL: text("")}, db.Invalid},
+		"other host, with key": {workers.ProviderPatch{BaseURL: text("https://new.test/v1"), Key: text("another-key")}, 0},
+		"empty key":            {workers.ProviderPatch{BaseURL: text("https://evil.test/v1"), Key: text("")}, db.Invalid},
 	} {
 		is := is.New(t)
-		p, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "m", Kind: store.KindOpenAI,
+		p, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, workers.NewProvider{Name: "m", Kind: workers.KindOpenAI,
 			BaseURL: "https://models.test/v1", Key: providerKey})
 		is.NoErr(err)
-		is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{Answer: "ready"}, nil, ""))
+		is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, p, workers.ProviderTest{Answer: "ready"}, nil, ""))
 		moved, err := f.Workers.UpdateProvider(t.Context(), f.owner.Caller, "m", tt.patch)
 		if !refused(err, tt.want) {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
@@ -180,13 +188,14 @@ func TestRemoveUsedProvider(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	p, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama})
+	p, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, workers.NewProvider{Name: "box",
+		Kind: workers.KindOllama})
 	is.NoErr(err)
 	for _, model := range []string{"bigbox:m", "openai:box", "openai:x, box:m"} {
-		n := store.NewWorker{Title: "Has " + model, Settings: store.WorkerSettings{Model: model}}
+		n := workers.NewWorker{Title: "Has " + model, Settings: workers.Settings{Model: model}}
 		f.newWorker(f.owner, n)
 	}
-	is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{}, nil, "openai:x,box:m"))
+	is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, p, workers.ProviderTest{}, nil, "openai:x,box:m"))
 	_, err = f.Workers.RemoveProvider(t.Context(), f.owner.Caller, "box")
 	is.True(db.IsKind(err, db.Conflict) && strings.Contains(err.Error(), "default models")) // in the chain
 	err = f.Workers.SetDefaultModels(t.Context(), f.owner.Caller, "somebody else's", "")
@@ -202,18 +211,22 @@ func TestStaleProviderTest(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	old, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama})
+	old, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, workers.NewProvider{Name: "box",
+		Kind: workers.KindOllama})
 	is.NoErr(err)
 	window := int64(4096)
-	p, err := f.Workers.UpdateProvider(t.Context(), f.owner.Caller, "box", store.ProviderPatch{ContextWindow: &window})
+	p, err := f.Workers.UpdateProvider(t.Context(), f.owner.Caller, "box", workers.ProviderPatch{ContextWindow: &window})
 	is.NoErr(err)
-	models := []store.ListedModel{{Name: "m", ContextWindow: 4096, Abilities: []string{"tools"}}}
-	is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, old, store.ProviderTest{Answer: "old"}, models, "box:old"))
+	models := []workers.ListedModel{{Name: "m", ContextWindow: 4096, Abilities: []string{"tools"}}}
+	is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, old, workers.ProviderTest{Answer: "old"}, models,
+		"box:old"))
 	m, err := f.Workers.OrganizationModels(t.Context(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.True(m.Chain == "" && m.Providers[0].Test == nil) // nothing of the test was stored
-	is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{Answer: "new"}, models, "box:m"))
-	is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, p, store.ProviderTest{Error: "down", Code: "503"}, nil, "box:x"))
+	is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, p, workers.ProviderTest{Answer: "new"}, models,
+		"box:m"))
+	is.NoErr(f.Workers.RecordProviderTest(t.Context(), f.owner.Caller, p, workers.ProviderTest{Error: "down",
+		Code: "503"}, nil, "box:x"))
 	m, err = f.Workers.OrganizationModels(t.Context(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.Equal(m.Chain, "box:m")                  // the later test does not replace the choice
@@ -226,10 +239,12 @@ func TestTooManyProviders(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	for i := range store.MaxProviders {
-		_, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: fmt.Sprint("p", i), Kind: store.KindOllama})
+	for i := range workers.MaxProviders {
+		_, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, workers.NewProvider{Name: fmt.Sprint("p", i),
+			Kind: workers.KindOllama})
 		is.NoErr(err)
 	}
-	_, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, store.NewProvider{Name: "more", Kind: store.KindOllama})
+	_, err := f.Workers.AddProvider(t.Context(), f.owner.Caller, workers.NewProvider{Name: "more",
+		Kind: workers.KindOllama})
 	is.True(refused(err, db.Conflict))
 }

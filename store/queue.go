@@ -386,7 +386,7 @@ func (s *Store) OnClaimed(fn func(Claim)) { s.onClaimed.Store(&fn) }
 
 func scanClaim(row db.Scanner) (c Claim, err error) {
 	err = row.Scan(slices.Concat(c.accepted(), []any{&c.AbortRequested, &c.HasFiles, &c.HasSecrets, &c.Instructions,
-		db.AsJSON(&c.OutputSchema)}, c.Settings.columns())...)
+		db.AsJSON(&c.OutputSchema)}, c.Settings.Columns())...)
 	return c, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 func TestTurnsOfATaskRunInOrder(t *testing.T) {
@@ -76,14 +77,14 @@ func TestFairness(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	crowd(t, f, f.owner, f.worker, 3000)
-	busyToo := f.newWorker(f.owner, store.NewWorker{})
+	busyToo := f.newWorker(f.owner, workers.NewWorker{})
 	crowd(t, f, f.owner, busyToo, 2000)
-	small := f.newWorker(f.owner, store.NewWorker{})
+	small := f.newWorker(f.owner, workers.NewWorker{})
 	n := f.turn()
 	n.WorkerID = small.ID
 	f.accept(n)
 	sam := f.caller("Globex", "sam@globex.test", people.RoleOwner)
-	theirs := store.NewTurn{Caller: sam.Caller, NewWorker: &store.NewWorker{}, Input: "Go", Budget: store.BudgetLow}
+	theirs := store.NewTurn{Caller: sam.Caller, NewWorker: &workers.NewWorker{}, Input: "Go", Budget: store.BudgetLow}
 	f.accept(theirs)
 	f.accept(theirs)
 
@@ -109,7 +110,7 @@ func TestFairness(t *testing.T) {
 }
 
 // crowd queues n turns, each in its own task, in one transaction.
-func crowd(t testing.TB, f *fixture, who people.Identity, w store.Worker, n int) {
+func crowd(t testing.TB, f *fixture, who people.Identity, w workers.Worker, n int) {
 	t.Helper()
 	first := f.accept(store.NewTurn{Caller: who.Caller, WorkerID: w.ID, Input: "Go", Budget: store.BudgetLow})
 	f.copyTask(first, n-1)
@@ -305,7 +306,8 @@ func TestOrganizationAtLimitDelaysNoOther(t *testing.T) {
 	f := newFixtureWith(t, store.Options{QueueLimit: 5, QueueTotal: 12})
 	turn := func(organization string) error {
 		who := f.caller(organization, "owner@"+organization+".test", people.RoleOwner)
-		_, err := f.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{}, Input: "Go", Budget: store.BudgetLow})
+		_, err := f.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &workers.NewWorker{}, Input: "Go",
+			Budget: store.BudgetLow})
 		return err
 	}
 	for range 5 {
@@ -344,7 +346,7 @@ func TestQueueSurvivesRestart(t *testing.T) {
 	}
 	f := open()
 	f.owner = f.caller("Acme", "ann@acme.test", people.RoleOwner)
-	f.worker = f.newWorker(f.owner, store.NewWorker{})
+	f.worker = f.newWorker(f.owner, workers.NewWorker{})
 	first := f.accept(f.turn())
 	f.follow(first) // queued but not ready
 	f.accept(f.turn())

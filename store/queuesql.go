@@ -1,6 +1,9 @@
 package store
 
-import "journeyman/store/db"
+import (
+	"journeyman/store/db"
+	"journeyman/store/workers"
+)
 
 // This file holds the queries for the turns in the queue.
 
@@ -67,9 +70,9 @@ func (s *Store) newQueueQueries(l lane) queueQueries {
 		next: selectQueued + `, (SELECT max(q.worker_num) FROM turns AS q` + l.ready() + `q.organization_num = turns.organization_num)
 		FROM (SELECT * FROM (` + s.firstQueued(l, `organization_num > ?1`, `?2`) + `) AS following
 		UNION ALL SELECT * FROM (` + s.firstQueued(l, `organization_num <= ?1`, `?2`) + `) AS first
-		LIMIT 1) AS turns` + withSettings + ofTurn,
+		LIMIT 1) AS turns` + workers.WithSettings + ofTurn,
 		nextWorker: selectQueued + `, 0 FROM (` + s.firstQueued(l, `organization_num = ?1 AND worker_num > ?2`, `?3`) +
-			`) AS turns` + withSettings + ofTurn,
+			`) AS turns` + workers.WithSettings + ofTurn,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // A Record names a record that belongs to an organization. All its fields are empty for a page that
@@ -40,7 +41,7 @@ func (s *Store) seesRecord(ctx context.Context, c people.Caller, r Record) (err 
 	case r.TaskID != "":
 		_, _, err = visibleTask(ctx, s.db, c, r.TaskID)
 	case r.WorkerID != "":
-		_, err = visibleOrDeletedWorker(ctx, s.db, c, r.WorkerID)
+		_, err = workers.VisibleOrDeleted(ctx, s.db, c, r.WorkerID)
 	case r.EmailID != "":
 		_, err = visibleEmail(ctx, s.db, c, r.EmailID)
 	}

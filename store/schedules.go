@@ -9,6 +9,7 @@ import (
 	"journeyman/store/cron"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // MaxSchedules is the number of schedules that a worker may have.
@@ -145,7 +146,7 @@ func (s *Store) createSchedule(ctx context.Context, tx db.Tx, c people.Caller, n
 	if err := f.Err(); err != nil {
 		return sch, err
 	}
-	w, err := visibleWorker(ctx, tx, c, n.WorkerID)
+	w, err := workers.Visible(ctx, tx, c, n.WorkerID)
 	if err != nil {
 		return sch, err
 	}
@@ -196,7 +197,7 @@ func (c *Schedule) whenArgs() []any {
 // Schedules returns the schedules of a worker that the caller may see, oldest first.
 // One-time schedules that have run are not among them.
 func (s *Store) Schedules(ctx context.Context, c people.Caller, workerID string) ([]Schedule, error) {
-	w, err := visibleWorker(ctx, s.db, c, workerID)
+	w, err := workers.Visible(ctx, s.db, c, workerID)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +221,7 @@ func (s *Store) showPaused(c *Schedule) {
 
 // readSchedule returns a schedule that Schedules would list.
 func readSchedule(ctx context.Context, q db.Querier, c people.Caller, workerID, id string) (Schedule, error) {
-	w, err := visibleWorker(ctx, q, c, workerID)
+	w, err := workers.Visible(ctx, q, c, workerID)
 	if err != nil {
 		return Schedule{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 func cronAt(expr string) store.When { return store.When{Type: store.CronType, Cron: expr} }
@@ -140,7 +141,7 @@ func TestScheduleAccess(t *testing.T) {
 	sch := f.schedule(everySeconds(60))
 	stranger := f.caller("Other", "eve@other.test", people.RoleOwner).Caller
 	member := f.caller("Acme", "mo@acme.test", people.RoleMember).Caller
-	other := f.newWorker(f.owner, store.NewWorker{})
+	other := f.newWorker(f.owner, workers.NewWorker{})
 	is.True(db.IsKind(errOf(f.Schedules(f.ctx(), stranger, f.worker.ID)), db.Forbidden))
 	is.True(db.IsKind(errOf(f.Schedule(f.ctx(), stranger, f.worker.ID, sch.ID)), db.Forbidden))
 	is.True(db.IsKind(f.CancelSchedule(f.ctx(), stranger, f.worker.ID, sch.ID), db.Forbidden))
@@ -266,7 +267,7 @@ func TestScheduleInAnotherTimezone(t *testing.T) {
 	s := open("Europe/Berlin")
 	f := &fixture{t: t, clock: clock, Store: s}
 	f.owner, _ = storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
-	f.worker = f.newWorker(f.owner, store.NewWorker{})
+	f.worker = f.newWorker(f.owner, workers.NewWorker{})
 	plain, own, missed := f.schedule(cronAt("0 9 * * *")), f.schedule(cronAt("CRON_TZ=Asia/Tokyo 0 9 * * *")), f.schedule(cronAt("0 2 * * *"))
 	is.Equal(plain.NextRunAt.UTC().Hour(), 7)
 	is.NoErr(s.Close())
@@ -378,8 +379,9 @@ func TestScheduleHeldBack(t *testing.T) {
 			}},
 		"no longer invited": {
 			func(t *testing.T, f *fixture, sch store.Schedule) {
-				private := store.Private
-				if _, err := f.Workers.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Visibility: &private}); err != nil {
+				private := workers.Private
+				if _, err := f.Workers.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID,
+					workers.Patch{Visibility: &private}); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -464,7 +466,7 @@ func TestDueSchedulesAreShared(t *testing.T) {
 		SELECT id || i, organization_id, worker_id, created_by_user_id, input, budget, type, interval_seconds, anchor_at, next_run_at, paused, created_at
 		FROM n CROSS JOIN schedules`)
 	eve := f.caller("Other", "eve@other.test", people.RoleOwner)
-	w := f.newWorker(eve, store.NewWorker{})
+	w := f.newWorker(eve, workers.NewWorker{})
 	f.clock.advance(time.Millisecond)
 	late, _, err := f.CreateSchedule(f.ctx(), eve.Caller, store.NewSchedule{WorkerID: w.ID, Input: "Me too",
 		Budget: store.BudgetLow, When: everySeconds(1)}, db.IdempotencyKey{})
@@ -650,7 +652,7 @@ func TestFullQueueDelaysOnlyOwnSchedules(t *testing.T) {
 		f.accept(f.turn())
 	}
 	eve := f.caller("Other", "eve@other.test", people.RoleOwner)
-	w := f.newWorker(eve, store.NewWorker{})
+	w := f.newWorker(eve, workers.NewWorker{})
 	f.clock.advance(time.Millisecond)
 	late, _, err := f.CreateSchedule(f.ctx(), eve.Caller,
 		store.NewSchedule{WorkerID: w.ID, Input: "Me too", Budget: store.BudgetLow,

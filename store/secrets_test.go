@@ -16,6 +16,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestSecretRights sets, lists and deletes secrets as each role.
@@ -25,7 +26,7 @@ func TestSecretRights(t *testing.T) {
 	f := newFixture(t)
 	member := f.caller("Acme", "bob@acme.test", people.RoleMember)
 	other := f.caller("Other", "eve@other.test", people.RoleOwner)
-	w := f.newWorker(member, store.NewWorker{Title: "Bob's"})
+	w := f.newWorker(member, workers.NewWorker{Title: "Bob's"})
 	for name, tt := range map[string]struct {
 		caller people.Caller
 		worker string
@@ -38,7 +39,8 @@ func TestSecretRights(t *testing.T) {
 		"other, worker":        {other.Caller, w.ID, db.Forbidden},
 		"nowhere":              {f.owner.Caller, "wrk_nothing", db.NotFound},
 	} {
-		_, setErr := f.Workers.SetSecret(t.Context(), tt.caller, store.NewSecret{WorkerID: tt.worker, Name: "K", Value: "12345678"})
+		_, setErr := f.Workers.SetSecret(t.Context(), tt.caller, workers.NewSecret{WorkerID: tt.worker, Name: "K",
+			Value: "12345678"})
 		_, listErr := f.Workers.Secrets(t.Context(), tt.caller, tt.worker)
 		_, deleteErr := f.Workers.DeleteSecret(t.Context(), tt.caller, tt.worker, "K")
 		for _, err := range []error{setErr, listErr, deleteErr} {
@@ -59,9 +61,9 @@ func TestSecretsOfTheDemoted(t *testing.T) {
 	f := newFixture(t)
 	former := f.caller("Acme", "bob@acme.test", people.RoleMember)
 	former.Role = people.RoleOwner // as read before the change
-	is.NoErr(errOf(f.Workers.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "K", Value: "12345678"})))
-	_, err := f.Workers.SetSecret(t.Context(), former.Caller, store.NewSecret{Name: "K", Value: "87654321"})
-	is.True(db.IsKind(err, db.Forbidden))                                                        // the change
+	is.NoErr(errOf(f.Workers.SetSecret(t.Context(), f.owner.Caller, workers.NewSecret{Name: "K", Value: "12345678"})))
+	_, err := f.Workers.SetSecret(t.Context(), former.Caller, workers.NewSecret{Name: "K", Value: "87654321"})
+	is.True(db.IsKind(err, db.Forbidden))                                                                // the change
 	is.True(db.IsKind(errOf(f.Workers.DeleteSecret(t.Context(), former.Caller, "", "K")), db.Forbidden)) // the deletion
 }
 
@@ -78,7 +80,7 @@ func TestSecretTimes(t *testing.T) {
 		return at
 	}})
 	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", people.RoleOwner)
-	for _, n := range []store.NewSecret{{Name: "K", Value: "12345678"}, {Name: "K", Hosts: []string{}}} {
+	for _, n := range []workers.NewSecret{{Name: "K", Value: "12345678"}, {Name: "K", Hosts: []string{}}} {
 		x, err := s.Workers.SetSecret(t.Context(), owner.Caller, n)
 		is.NoErr(err)
 		list, err := s.Workers.Secrets(t.Context(), owner.Caller, "")
@@ -92,13 +94,14 @@ func TestSecretRules(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	for path, list := range map[string][]store.NewSecret{
+	for path, list := range map[string][]workers.NewSecret{
 		"name": {{Value: "12345678"}, {Name: "1A", Value: "12345678"}, {Name: "a-b", Value: "12345678"},
 			{Name: "ä", Value: "12345678"}, {Name: strings.Repeat("a", 65), Value: "12345678"}, {Name: "A\n", Value: "12345678"}},
 		"value": {{Name: "A"}, {Name: "A", Value: "1234567"}, {Name: "A", Value: "1234\x005678"}, {Name: "A", Value: "12345678\n"},
-			{Name: "A", Value: "\xff2345678"}, {Name: "A", Value: strings.Repeat("a", store.MaxSecretValue+1)}},
+			{Name: "A", Value: "\xff2345678"}, {Name: "A", Value: strings.Repeat("a", workers.MaxSecretValue+1)}},
 		"hosts": {{Name: "A", Value: "12345678", Hosts: []string{"https://example.com"}}, {Name: "A", Value: "12345678", Hosts: []string{""}},
-			{Name: "A", Value: "12345678", Hosts: []string{"*"}}, {Name: "A", Value: "12345678", Hosts: make([]string, store.MaxRuleItems+1)}},
+			{Name: "A", Value: "12345678", Hosts: []string{"*"}}, {Name: "A", Value: "12345678", Hosts: make([]string,
+				workers.MaxRuleItems+1)}},
 	} {
 		for _, n := range list {
 			_, err := f.Workers.SetSecret(t.Context(), f.owner.Caller, n)
@@ -107,13 +110,14 @@ func TestSecretRules(t *testing.T) {
 			is.True(!strings.Contains(err.Error(), "12345678")) // and never contains a value
 		}
 	}
-	for i := range store.MaxSecrets {
-		_, err := f.Workers.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: fmt.Sprintf("A%d", i), Value: "12345678"})
+	for i := range workers.MaxSecrets {
+		_, err := f.Workers.SetSecret(t.Context(), f.owner.Caller, workers.NewSecret{Name: fmt.Sprintf("A%d", i),
+			Value: "12345678"})
 		is.NoErr(err)
 	}
-	_, err := f.Workers.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "B", Value: "12345678"})
+	_, err := f.Workers.SetSecret(t.Context(), f.owner.Caller, workers.NewSecret{Name: "B", Value: "12345678"})
 	is.True(db.IsKind(err, db.Conflict)) // beyond the limit
-	_, err = f.Workers.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{Name: "A1", Value: "87654321"})
+	_, err = f.Workers.SetSecret(t.Context(), f.owner.Caller, workers.NewSecret{Name: "A1", Value: "87654321"})
 	is.NoErr(err) // a change does not count as a new secret
 }
 
@@ -146,7 +150,7 @@ func TestSecretNewHost(t *testing.T) {
 		for _, worker := range []string{"", f.worker.ID} {
 			is := is.New(t)
 			set := func(value, hosts string) error {
-				return errOf(f.Workers.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{WorkerID: worker, Name: "K",
+				return errOf(f.Workers.SetSecret(t.Context(), f.owner.Caller, workers.NewSecret{WorkerID: worker, Name: "K",
 					Value: value, Hosts: append([]string{}, strings.Fields(hosts)...)}))
 			}
 			is.NoErr(set("12345678", tt.was))
@@ -172,8 +176,9 @@ func TestTurnSecrets(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	set := func(worker, name, value string, hosts ...string) store.Secret {
-		x, err := f.Workers.SetSecret(t.Context(), f.owner.Caller, store.NewSecret{WorkerID: worker, Name: name, Value: value, Hosts: hosts})
+	set := func(worker, name, value string, hosts ...string) workers.Secret {
+		x, err := f.Workers.SetSecret(t.Context(), f.owner.Caller, workers.NewSecret{WorkerID: worker, Name: name,
+			Value: value, Hosts: hosts})
 		is.NoErr(err)
 		return x
 	}
@@ -183,7 +188,7 @@ func TestTurnSecrets(t *testing.T) {
 	set(f.worker.ID, "BOTH", "", "b.example") // keeps the value
 	secrets, err := f.Workers.TurnSecrets(t.Context(), f.owner.OrganizationID, f.worker.ID)
 	is.NoErr(err)
-	is.Equal(secrets, []store.TurnSecret{{Name: "BOTH", Hosts: []string{"b.example"}, Value: "of the worker itself"},
+	is.Equal(secrets, []workers.TurnSecret{{Name: "BOTH", Hosts: []string{"b.example"}, Value: "of the worker itself"},
 		{Name: "SHARED", Hosts: []string{"a.example"}, Value: "the shared value"}})
 
 	entries, _, err := f.People.AuditLog(t.Context(), f.owner.Caller, people.AuditQuery{Limit: 50})
@@ -203,7 +208,7 @@ func TestTurnSecrets(t *testing.T) {
 	f.Store = storetest.Reopen(t, f.Dir(), store.Options{})
 	secrets, err = f.Workers.TurnSecrets(t.Context(), f.owner.OrganizationID, f.worker.ID)
 	is.NoErr(err)
-	is.Equal(secrets[1], store.TurnSecret{Name: "SHARED", Hosts: []string{"a.example"}})
+	is.Equal(secrets[1], workers.TurnSecret{Name: "SHARED", Hosts: []string{"a.example"}})
 	is.NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, f.worker.ID))
 	secrets, err = f.Workers.TurnSecrets(t.Context(), f.owner.OrganizationID, f.worker.ID)
 	is.NoErr(err)

@@ -15,6 +15,7 @@ import (
 	"journeyman/store/people"
 	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // folderToCopy returns a stopped data folder with an embedded database and rows in many tables.
@@ -25,7 +26,7 @@ func folderToCopy(t *testing.T) (dir, secret string) {
 	s, err := openOn(t, dir, "")
 	is.NoErr(err)
 	owner, secret := storetest.Caller(t, s, "Acme", "Ann@acme.test", people.RoleOwner)
-	w, _, err := s.Workers.CreateWorker(t.Context(), owner.Caller, store.NewWorker{Title: "Scribe \\ tab\t line\nend"},
+	w, _, err := s.Workers.CreateWorker(t.Context(), owner.Caller, workers.NewWorker{Title: "Scribe \\ tab\t line\nend"},
 		db.IdempotencyKey{})
 	is.NoErr(err)
 	n := store.NewTurn{Caller: owner.Caller, WorkerID: w.ID, Input: "with NUL\x00, and \xff", Budget: store.BudgetStandard}

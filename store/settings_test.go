@@ -5,7 +5,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // TestSettingsOfATurn changes a worker's settings while a turn is queued.
@@ -13,9 +13,10 @@ func TestSettingsOfATurn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	chosen := store.WorkerSettings{Model: "openai:a", ApprovalTools: []string{"shell"}, MCPTools: []string{"notes", "web.get"},
-		Tools: store.ToolRules{{Tool: "web_fetch", Hosts: []string{"*.example.com"}}, {Tool: "notes.add"}}, StrangerTools: store.ToolRules{}}
-	w := f.newWorker(f.owner, store.NewWorker{Title: "Careful", Settings: chosen})
+	chosen := workers.Settings{Model: "openai:a", ApprovalTools: []string{"shell"}, MCPTools: []string{"notes", "web.get"},
+		Tools: workers.ToolRules{{Tool: "web_fetch", Hosts: []string{"*.example.com"}},
+			{Tool: "notes.add"}}, StrangerTools: workers.ToolRules{}}
+	w := f.newWorker(f.owner, workers.NewWorker{Title: "Careful", Settings: chosen})
 	is.Equal(w.Settings, chosen)
 	read, err := f.Workers.Worker(t.Context(), f.owner.Caller, w.ID)
 	is.NoErr(err)
@@ -26,11 +27,13 @@ func TestSettingsOfATurn(t *testing.T) {
 	f.accept(n)
 	none := []string{}
 	model := ""
-	w, err = f.Workers.UpdateWorker(t.Context(), f.owner.Caller, w.ID, store.WorkerPatch{Model: &model, ApprovalTools: &none, Tools: new(store.ToolRules)})
+	w, err = f.Workers.UpdateWorker(t.Context(), f.owner.Caller, w.ID, workers.Patch{Model: &model, ApprovalTools: &none,
+		Tools: new(workers.ToolRules)})
 	is.NoErr(err)
 	is.Equal(w.Version, int64(2))
 	// Fields that the patch does not contain are unchanged.
-	is.Equal(w.Settings, store.WorkerSettings{ApprovalTools: none, MCPTools: chosen.MCPTools, StrangerTools: chosen.StrangerTools})
+	is.Equal(w.Settings, workers.Settings{ApprovalTools: none, MCPTools: chosen.MCPTools,
+		StrangerTools: chosen.StrangerTools})
 	f.accept(n)
 
 	f.startRunner("r")

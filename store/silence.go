@@ -5,6 +5,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // This file deletes workers and archives tasks. Both end the turns that have not ended, and both are
@@ -17,7 +18,7 @@ import (
 // unless the caller created the worker.
 func (s *Store) DeleteWorker(ctx context.Context, c people.Caller, id string) error {
 	err := s.db.Write(ctx, func(tx db.Tx) error {
-		w, err := ownWorker(ctx, tx, c, id)
+		w, err := workers.Own(ctx, tx, c, id)
 		if err != nil {
 			return err
 		}
@@ -29,7 +30,7 @@ func (s *Store) DeleteWorker(ctx context.Context, c people.Caller, id string) er
 			return err
 		}
 		// The lock comes last: the ends of turns lock the turn before the worker, too.
-		if err := s.Workers.lockDeleted(ctx, tx, w); err != nil {
+		if err := s.Workers.LockDeleted(ctx, tx, w); err != nil {
 			return err
 		}
 		_, err = tx.Exec(`UPDATE workers SET deleted_at = ? WHERE id = ?`, s.db.Millis(), id)
@@ -44,7 +45,7 @@ func (s *Store) DeleteWorker(ctx context.Context, c people.Caller, id string) er
 }
 
 // endWorker ends what a deleted worker still has to do.
-func (s *Store) endWorker(tx db.Tx, w Worker) error {
+func (s *Store) endWorker(tx db.Tx, w workers.Worker) error {
 	now := s.db.Millis()
 	// The row of the worker stays, so no foreign key deletes its secrets.
 	if _, err := tx.Exec(`DELETE FROM secrets WHERE organization_id = ? AND coalesce(worker_id, '') = ?`,

@@ -9,6 +9,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestSilence deletes a worker or archives a task while one turn runs, one waits, and a delivery and a
@@ -128,7 +129,7 @@ func TestAbortQueued(t *testing.T) {
 		}
 		mail := f.receive(f.mail("1@x"))[0]
 		other := f.turn()
-		other.WorkerID = f.newWorker(f.owner, store.NewWorker{Title: "Other"}).ID
+		other.WorkerID = f.newWorker(f.owner, workers.NewWorker{Title: "Other"}).ID
 		spared := f.accept(other)
 
 		ended, err := f.AbortQueued(t.Context(), f.worker.ID, 1000)

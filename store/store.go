@@ -25,13 +25,14 @@ import (
 	"journeyman/store/postgres"
 	"journeyman/store/seal"
 	"journeyman/store/sqlite"
+	"journeyman/store/workers"
 )
 
 // A Store is an open data folder. Its methods are safe for concurrent use.
 type Store struct {
-	Gate   *gate.Gate // whether anything may be written now
-	People *people.Store
-	Workers *workerStore
+	Gate    *gate.Gate // whether anything may be written now
+	People  *people.Store
+	Workers *workers.Store
 
 	log    *slog.Logger
 	dir    string
@@ -51,7 +52,6 @@ type Store struct {
 	counters  Counters
 	seal      *seal.Key // of secrets at rest and of tokens
 	abandoned abandoned
-
 
 	onDelivery    atomic.Pointer[func(workerID string)] // nil until OnDelivery
 	asksByMail    atomic.Bool                           // set by AskByMail

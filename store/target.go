@@ -8,78 +8,79 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // target returns the task and the worker of n. For a new task, the Task is zero. It
 // creates the worker if n names none.
-func (s *Store) target(ctx context.Context, tx db.Tx, n NewTurn) (Task, Worker, error) {
+func (s *Store) target(ctx context.Context, tx db.Tx, n NewTurn) (Task, workers.Worker, error) {
 	task, w, err := s.existing(ctx, tx, n)
 	switch {
 	case err != nil:
-		return Task{}, Worker{}, err
+		return Task{}, workers.Worker{}, err
 	case w.ID != "":
 		return task, w, nil
 	case n.NewWorker == nil:
-		return Task{}, Worker{}, db.Fields{{Path: "workerId", Message: "is required"}}.Err()
+		return Task{}, workers.Worker{}, db.Fields{{Path: "workerId", Message: "is required"}}.Err()
 	}
 	if err := s.People.CheckCap(ctx, tx, n.Caller.OrganizationID); err != nil {
-		return Task{}, Worker{}, err
+		return Task{}, workers.Worker{}, err
 	}
-	w, err = s.Workers.insertWorker(tx, n.Caller, *n.NewWorker)
+	w, err = s.Workers.Insert(tx, n.Caller, *n.NewWorker)
 	return Task{}, w, err
 }
 
 // existing returns the task and the worker of n if they exist already. A new one is
 // the zero value.
-func (s *Store) existing(ctx context.Context, q db.Querier, n NewTurn) (Task, Worker, error) {
+func (s *Store) existing(ctx context.Context, q db.Querier, n NewTurn) (Task, workers.Worker, error) {
 	task, err := namedTask(ctx, q, n)
 	if err != nil {
-		return Task{}, Worker{}, err
+		return Task{}, workers.Worker{}, err
 	}
 	if task.num != 0 {
 		return s.followUp(ctx, q, n, task)
 	}
 	if n.WorkerID == "" {
-		return Task{}, Worker{}, nil
+		return Task{}, workers.Worker{}, nil
 	}
 	w, err := s.workerOf(ctx, q, n, n.WorkerID)
 	return Task{}, w, err
 }
 
-// workerOf returns the worker of n. If its turn will probably be claimed at once, it is claimableWorker,
-// otherwise runnableWorker.
-func (s *Store) workerOf(ctx context.Context, q db.Querier, n NewTurn, id string) (Worker, error) {
+// workerOf returns the worker of n. If its turn will probably be claimed at once, it is workers.Claimable,
+// otherwise workers.Runnable.
+func (s *Store) workerOf(ctx context.Context, q db.Querier, n NewTurn, id string) (workers.Worker, error) {
 	if n.atOnce && s.slots.Load() != nil && s.Queued() == 0 {
-		return claimableWorker(ctx, q, n.Caller, id)
+		return workers.Claimable(ctx, q, n.Caller, id)
 	}
-	return runnableWorker(ctx, q, n.Caller, id)
+	return workers.Runnable(ctx, q, n.Caller, id)
 }
 
 // followUp returns an error unless n may add a turn to a task. The caller's access is checked
 // first, so that a refusal tells no more than reading the task and the worker would.
-func (s *Store) followUp(ctx context.Context, q db.Querier, n NewTurn, task Task) (Task, Worker, error) {
+func (s *Store) followUp(ctx context.Context, q db.Querier, n NewTurn, task Task) (Task, workers.Worker, error) {
 	w, err := s.workerOf(ctx, q, n, task.WorkerID)
 	if err != nil {
-		return Task{}, Worker{}, err
+		return Task{}, workers.Worker{}, err
 	}
 	if n.WorkerID != "" && n.WorkerID != task.WorkerID {
 		// The error below confirms that the named worker exists, so the caller must see
 		// it.
-		if _, err := runnableWorker(ctx, q, n.Caller, n.WorkerID); err != nil {
-			return Task{}, Worker{}, err
+		if _, err := workers.Runnable(ctx, q, n.Caller, n.WorkerID); err != nil {
+			return Task{}, workers.Worker{}, err
 		}
 		wrong := db.Fields{{Path: "taskId", Message: "belongs to another worker than workerId names"}}
-		return Task{}, Worker{}, wrong.Err()
+		return Task{}, workers.Worker{}, wrong.Err()
 	}
 	if !task.Takes(n.Caller) {
-		return Task{}, Worker{}, db.Errorf(db.Forbidden,
+		return Task{}, workers.Worker{}, db.Errorf(db.Forbidden,
 			"the task's folder holds a member's files: only members may add turns")
 	}
 	if task.ArchivedAt != nil {
-		return Task{}, Worker{}, db.Errorf(db.Conflict, "the task is archived and takes no new turns")
+		return Task{}, workers.Worker{}, db.Errorf(db.Conflict, "the task is archived and takes no new turns")
 	}
 	if task.TurnCount >= maxTurns {
-		return Task{}, Worker{}, db.Errorf(db.Conflict, "the task has %d turns, the most a task can have", maxTurns)
+		return Task{}, workers.Worker{}, db.Errorf(db.Conflict, "the task has %d turns, the most a task can have", maxTurns)
 	}
 	return task, w, nil
 }

@@ -7,21 +7,25 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
+
+// The functions below decide which tasks a caller may see or change. A function with a Task as parameter relies on
+// them and does not check again.
 
 // visibleTask returns a task and its worker, which may be deleted, if the caller may
 // see the worker.
-func visibleTask(ctx context.Context, q db.Querier, c people.Caller, id string) (Task, Worker, error) {
+func visibleTask(ctx context.Context, q db.Querier, c people.Caller, id string) (Task, workers.Worker, error) {
 	t, err := db.One(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ?
 		AND organization_num = `+db.OrganizationNum,
 		id, c.OrganizationID)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Task{}, Worker{}, foreignTask(ctx, q, id)
+		return Task{}, workers.Worker{}, foreignTask(ctx, q, id)
 	}
 	if err != nil {
-		return Task{}, Worker{}, err
+		return Task{}, workers.Worker{}, err
 	}
-	w, err := visibleOrDeletedWorker(ctx, q, c, t.WorkerID)
+	w, err := workers.VisibleOrDeleted(ctx, q, c, t.WorkerID)
 	return t, w, err
 }
 

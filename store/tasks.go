@@ -7,10 +7,11 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // Task returns a task that the caller may see, and its worker, which may be deleted.
-func (s *Store) Task(ctx context.Context, c people.Caller, id string) (Task, Worker, error) {
+func (s *Store) Task(ctx context.Context, c people.Caller, id string) (Task, workers.Worker, error) {
 	return visibleTask(ctx, s.db, c, id)
 }
 
@@ -22,9 +23,9 @@ func (s *Store) TaskOfTurn(ctx context.Context, t Turn) (Task, error) {
 
 // LatestTask returns the newest task of a worker that is not archived, or a NotFound
 // error.
-func (s *Store) LatestTask(ctx context.Context, w Worker) (Task, error) {
+func (s *Store) LatestTask(ctx context.Context, w workers.Worker) (Task, error) {
 	t, err := db.One(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE worker_num = ? AND archived_at IS NULL
-		ORDER BY created_at DESC, num DESC LIMIT 1`, w.num)
+		ORDER BY created_at DESC, num DESC LIMIT 1`, w.Num)
 	return t, db.NoRecord(err, "task")
 }
 
@@ -52,7 +53,7 @@ func (s *Store) Tasks(ctx context.Context, c people.Caller, q TaskQuery) ([]Task
 		return nil, "", err
 	}
 	if q.WorkerID != "" {
-		if _, err := visibleOrDeletedWorker(ctx, s.db, c, q.WorkerID); err != nil {
+		if _, err := workers.VisibleOrDeleted(ctx, s.db, c, q.WorkerID); err != nil {
 			return nil, "", err
 		}
 	}

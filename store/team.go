@@ -11,6 +11,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // This file is about teams. A turn may start turns of other workers, its children, and wait
@@ -190,17 +191,17 @@ const maxNamedPages = 20
 // WorkerNamed returns the worker with that id or title, if the caller may see it. Titles are
 // compared without regard to case. A worker that a task made is found only by its id. It returns a
 // Conflict if several workers have the title.
-func (s *Store) WorkerNamed(ctx context.Context, c people.Caller, name string) (Worker, error) {
+func (s *Store) WorkerNamed(ctx context.Context, c people.Caller, name string) (workers.Worker, error) {
 	if db.IsServerID("wrk", name) {
-		return visibleWorker(ctx, s.db, c, name)
+		return workers.Visible(ctx, s.db, c, name)
 	}
-	var found []Worker
+	var found []workers.Worker
 	// The query also finds titles and summaries that contain the name. Only equal titles count.
-	q := WorkerQuery{Text: name, Origin: CreatedOrigin, Limit: 100}
+	q := workers.Query{Text: name, Origin: workers.CreatedOrigin, Limit: 100}
 	for range maxNamedPages {
 		page, next, err := s.Workers.List(ctx, c, q)
 		if err != nil {
-			return Worker{}, err
+			return workers.Worker{}, err
 		}
 		for _, w := range page {
 			if strings.EqualFold(w.Title, name) {
@@ -215,14 +216,15 @@ func (s *Store) WorkerNamed(ctx context.Context, c people.Caller, name string) (
 	case 1:
 		return found[0], nil
 	case 0:
-		return Worker{}, s.noWorker(ctx, c, name)
+		return workers.Worker{}, s.noWorker(ctx, c, name)
 	}
 	// The message goes to a model, so it stays short.
 	ids := make([]string, 0, len(found))
 	for _, w := range found[:min(len(found), 10)] {
 		ids = append(ids, w.ID)
 	}
-	return Worker{}, db.Errorf(db.Conflict, "%d workers have the title %q: name one by its id, such as %s", len(found),
+	return workers.Worker{}, db.Errorf(db.Conflict, "%d workers have the title %q: name one by its id, such as %s",
+		len(found),
 		name,
 		strings.Join(ids, ", "))
 }
@@ -231,7 +233,7 @@ func (s *Store) WorkerNamed(ctx context.Context, c people.Caller, name string) (
 // workers, so that a model can correct itself.
 func (s *Store) noWorker(ctx context.Context, c people.Caller, name string) error {
 	// Workers lists only those that the caller may see, so the message reveals no others.
-	page, _, err := s.Workers.List(ctx, c, WorkerQuery{Origin: CreatedOrigin, Limit: 10})
+	page, _, err := s.Workers.List(ctx, c, workers.Query{Origin: workers.CreatedOrigin, Limit: 10})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // A Budget bounds what a turn may spend.
@@ -185,7 +186,7 @@ type Claim struct {
 	RunnerID     string
 	Instructions string
 	OutputSchema json.RawMessage // nil for free text
-	Settings     WorkerSettings
+	Settings     workers.Settings
 	HasFiles     bool // the turn has files
 	HasSecrets   bool // the turn's worker or its organization has secrets
 }

@@ -6,6 +6,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // Turn returns the turn with that id. It checks no access: the id must come from a record
@@ -75,7 +76,7 @@ func (s *Store) TurnEnded(ctx context.Context, id string) (bool, error) {
 }
 
 // WorkerOfTurn returns the worker of a turn, deleted or not.
-func (s *Store) WorkerOfTurn(ctx context.Context, t Turn) (Worker, error) {
-	w, err := db.One(ctx, s.db, scanWorker, selectWorker, t.WorkerID)
+func (s *Store) WorkerOfTurn(ctx context.Context, t Turn) (workers.Worker, error) {
+	w, err := db.One(ctx, s.db, workers.Scan, workers.SelectWorker, t.WorkerID)
 	return w, db.NoRecord(err, "worker")
 }

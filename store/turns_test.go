@@ -12,6 +12,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 func TestTurnFromAcceptedToFinished(t *testing.T) {
@@ -19,7 +20,8 @@ func TestTurnFromAcceptedToFinished(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	n := f.turn()
-	n.WorkerID, n.NewWorker, n.Input = "", &store.NewWorker{Instructions: "Help.", OutputSchema: json.RawMessage(`{}`)}, "# Hello\nthere"
+	n.WorkerID, n.NewWorker, n.Input = "", &workers.NewWorker{Instructions: "Help.",
+		OutputSchema: json.RawMessage(`{}`)}, "# Hello\nthere"
 	turn := f.accept(n)
 	is.Equal(turn, f.reread(turn)) // the result equals the stored turn
 	is.Equal(turn.Status, store.Pending)
@@ -54,10 +56,10 @@ func TestTurnFromAcceptedToFinished(t *testing.T) {
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	other := f.newWorker(f.owner, store.NewWorker{Title: "Other"})
-	deleted := f.newWorker(f.owner, store.NewWorker{})
+	other := f.newWorker(f.owner, workers.NewWorker{Title: "Other"})
+	deleted := f.newWorker(f.owner, workers.NewWorker{})
 	stranger := f.caller("Globex", "sam@globex.test", people.RoleOwner)
-	foreign := f.newWorker(stranger, store.NewWorker{})
+	foreign := f.newWorker(stranger, workers.NewWorker{})
 	existing := f.accept(f.turn())
 	foreignTurn := store.NewTurn{Caller: stranger.Caller, WorkerID: foreign.ID, Input: "Go", Budget: store.BudgetLow}
 	foreignServer := f.accept(foreignTurn)
@@ -71,7 +73,7 @@ func TestTargets(t *testing.T) {
 	is.New(t).NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, deleted.ID))
 
 	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
-	secret := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	secret := f.newWorker(f.owner, workers.NewWorker{Visibility: workers.Private})
 	hiddenTurn := f.turn()
 	hiddenTurn.WorkerID = secret.ID
 	hidden := f.accept(hiddenTurn)
@@ -122,7 +124,7 @@ func TestTargets(t *testing.T) {
 				n.Caller = tt.as
 			}
 			if tt.newWorker {
-				n.NewWorker = &store.NewWorker{}
+				n.NewWorker = &workers.NewWorker{}
 			}
 			before := f.count(`SELECT count(*) FROM tasks`)
 			a, err := f.CreateTurn(t.Context(), n)
@@ -192,7 +194,8 @@ func TestTurnKeepsInstructions(t *testing.T) {
 	f := newFixture(t)
 	f.accept(f.turn())
 	text, schema := "Be brief.", json.RawMessage(`{"type":"object"}`)
-	w, err := f.Workers.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: &text, OutputSchema: &schema})
+	w, err := f.Workers.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, workers.Patch{Instructions: &text,
+		OutputSchema: &schema})
 	is.NoErr(err)
 	is.Equal(w.Version, int64(2))
 	again, err := f.Workers.Worker(t.Context(), f.owner.Caller, w.ID)
@@ -200,9 +203,9 @@ func TestTurnKeepsInstructions(t *testing.T) {
 	is.Equal(again, w)
 	f.accept(f.turn())
 	var none json.RawMessage
-	is.NoErr(errOf(f.Workers.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{OutputSchema: &none})))
+	is.NoErr(errOf(f.Workers.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, workers.Patch{OutputSchema: &none})))
 	title := "Renamed"
-	w, err = f.Workers.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title})
+	w, err = f.Workers.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, workers.Patch{Title: &title})
 	is.NoErr(err)
 	is.Equal(w.Version, int64(3)) // a title does not affect turns
 	f.accept(f.turn())

@@ -9,6 +9,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // A UsageSum is the usage of some turns.
@@ -222,7 +223,7 @@ const ActivityDays = 20
 
 // WorkerActivity returns how many turns of a worker ended on each of the last ActivityDays
 // days (UTC), the oldest day first. The caller must have read the worker.
-func (s *Store) WorkerActivity(ctx context.Context, w Worker) ([]int64, error) {
+func (s *Store) WorkerActivity(ctx context.Context, w workers.Worker) ([]int64, error) {
 	today := s.db.Now().Unix() / secondsADay
 	// Each day is one short range of the table's key.
 	return db.All(ctx, s.db, db.ScanInt, `WITH RECURSIVE days(day) AS

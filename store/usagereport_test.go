@@ -10,6 +10,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // meter writes a row of usage for the day ago days in the past.
@@ -25,7 +26,7 @@ func TestUsageReport(t *testing.T) {
 	f := newFixture(t)
 	org := f.owner.OrganizationID
 	other := f.caller("Umbrella", "eve@umbrella.test", people.RoleOwner)
-	second := f.newWorker(f.owner, store.NewWorker{Title: "Clerk"})
+	second := f.newWorker(f.owner, workers.NewWorker{Title: "Clerk"})
 	f.meter(org, 0, f.worker.ID, f.owner.KeyID, "api", 3, 1, 100, 50)
 	f.meter(org, 0, f.worker.ID, "", "ui", 1, 0, 10, 5)
 	f.meter(org, 2, second.ID, f.owner.KeyID, "api", 9, 0, 30, 20)

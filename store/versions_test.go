@@ -7,9 +7,9 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestVersions changes a worker in every way. Each change of its content creates a version, and
@@ -19,22 +19,23 @@ func TestVersions(t *testing.T) {
 	f := newFixture(t)
 	is := is.New(t)
 	c, id := f.owner.Caller, f.worker.ID
-	change := func(p store.WorkerPatch) store.Worker {
+	change := func(p workers.Patch) workers.Worker {
 		t.Helper()
 		w, err := f.Workers.UpdateWorker(t.Context(), c, id, p)
 		is.NoErr(err)
 		return w
 	}
 	schema := json.RawMessage(`{"type":"object"}`)
-	is.Equal(change(store.WorkerPatch{Instructions: new("Help well.")}).Version, int64(2))
-	is.Equal(change(store.WorkerPatch{Instructions: new("Help well.")}).Version, int64(2)) // the same content again
-	is.Equal(change(store.WorkerPatch{Title: new("Clerk"), Summary: new("s")}).Version, int64(2))
-	is.Equal(change(store.WorkerPatch{OutputSchema: &schema, Model: new("offline")}).Version, int64(3))
-	is.Equal(change(store.WorkerPatch{ApprovalTools: &[]string{"shell"}, Tools: &store.ToolRules{{Tool: "shell"}}}).Version, int64(4))
-	effort, warm := store.Effort("low"), new(0.5)
-	is.Equal(change(store.WorkerPatch{Effort: &effort, Temperature: &warm}).Version, int64(5))
+	is.Equal(change(workers.Patch{Instructions: new("Help well.")}).Version, int64(2))
+	is.Equal(change(workers.Patch{Instructions: new("Help well.")}).Version, int64(2)) // the same content again
+	is.Equal(change(workers.Patch{Title: new("Clerk"), Summary: new("s")}).Version, int64(2))
+	is.Equal(change(workers.Patch{OutputSchema: &schema, Model: new("offline")}).Version, int64(3))
+	is.Equal(change(workers.Patch{ApprovalTools: &[]string{"shell"}, Tools: &workers.ToolRules{{Tool: "shell"}}}).Version,
+		int64(4))
+	effort, warm := workers.Effort("low"), new(0.5)
+	is.Equal(change(workers.Patch{Effort: &effort, Temperature: &warm}).Version, int64(5))
 	equal := new(0.5)
-	is.Equal(change(store.WorkerPatch{Effort: &effort, Temperature: &equal}).Version, int64(5)) // the same content again
+	is.Equal(change(workers.Patch{Effort: &effort, Temperature: &equal}).Version, int64(5)) // the same content again
 
 	list, next, err := f.Workers.WorkerVersions(t.Context(), c, id, "", 10)
 	is.NoErr(err)
@@ -56,7 +57,7 @@ func TestVersions(t *testing.T) {
 	w, _, err := f.Workers.RestoreVersion(t.Context(), c, id, 1, nil, db.IdempotencyKey{})
 	is.NoErr(err)
 	is.Equal(w.Version, int64(6))
-	is.Equal(w.Settings.Effort, store.Effort(""))
+	is.Equal(w.Settings.Effort, workers.Effort(""))
 	is.True(w.Settings.Temperature == nil)
 	is.Equal(w.Instructions, "Help.")
 	is.Equal(w.OutputSchema, json.RawMessage(nil))
@@ -78,8 +79,8 @@ func TestVersionAccess(t *testing.T) {
 	member := f.caller("Acme", "mo@acme.test", people.RoleMember).Caller
 	admin := f.caller("Acme", "ada@acme.test", people.RoleAdmin).Caller
 	other := f.caller("Globex", "sam@globex.test", people.RoleOwner).Caller
-	private := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
-	gone := f.newWorker(f.owner, store.NewWorker{})
+	private := f.newWorker(f.owner, workers.NewWorker{Visibility: workers.Private})
+	gone := f.newWorker(f.owner, workers.NewWorker{})
 	is.New(t).NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, gone.ID))
 	for name, tt := range map[string]struct {
 		caller        people.Caller
@@ -122,14 +123,15 @@ func TestVersionPages(t *testing.T) {
 	f := newFixture(t)
 	is := is.New(t)
 	for i := range 6 {
-		_, err := f.Workers.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: new(fmt.Sprint(i))})
+		_, err := f.Workers.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID,
+			workers.Patch{Instructions: new(fmt.Sprint(i))})
 		is.NoErr(err)
 	}
 	var cursor string
-	ids := walk(t, func(v store.WorkerVersion) string {
+	ids := walk(t, func(v workers.Version) string {
 		is.Equal(len(v.Changed) == 1, v.Number > 1) // also at the end of a page
 		return fmt.Sprint(v.Number)
-	}, func(at string) ([]store.WorkerVersion, string, error) {
+	}, func(at string) ([]workers.Version, string, error) {
 		list, next, err := f.Workers.WorkerVersions(t.Context(), f.owner.Caller, f.worker.ID, at, 3)
 		if next != "" {
 			cursor = next
@@ -137,7 +139,7 @@ func TestVersionPages(t *testing.T) {
 		return list, next, err
 	})
 	is.Equal(ids, []string{"7", "6", "5", "4", "3", "2", "1"})
-	other := f.newWorker(f.owner, store.NewWorker{})
+	other := f.newWorker(f.owner, workers.NewWorker{})
 	_, _, err := f.Workers.WorkerVersions(t.Context(), f.owner.Caller, other.ID, cursor, 3)
 	is.True(db.IsKind(err, db.Invalid)) // a cursor belongs to one list
 }
@@ -148,10 +150,10 @@ func TestStaleChange(t *testing.T) {
 	f := newFixture(t)
 	is := is.New(t)
 	c, id, seen := f.owner.Caller, f.worker.ID, f.worker.Revision()
-	w, err := f.Workers.UpdateWorker(t.Context(), c, id, store.WorkerPatch{Title: new("A"), Revisions: []string{"v9-0", seen}})
+	w, err := f.Workers.UpdateWorker(t.Context(), c, id, workers.Patch{Title: new("A"), Revisions: []string{"v9-0", seen}})
 	is.NoErr(err)
 	is.True(w.Revision() != seen) // the title is part of the revision
-	for _, p := range []store.WorkerPatch{
+	for _, p := range []workers.Patch{
 		{Instructions: new("B"), Revisions: []string{seen}},
 		{Title: new("B"), Revisions: []string{seen}},
 		{Title: new("B"), Revisions: []string{}}, // no revision matches

@@ -9,6 +9,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // This file queues a webhook delivery and mails when a turn is suspended to wait for a person. The
@@ -247,7 +248,7 @@ func mayStillAnswer(ctx context.Context, tx db.Tx, c people.Caller, task Task) (
 	if err := people.RoleNow(ctx, tx, &c); err != nil || c.Role == "" {
 		return false, err
 	}
-	_, err := visibleOrDeletedWorker(ctx, tx, c, task.WorkerID)
+	_, err := workers.VisibleOrDeleted(ctx, tx, c, task.WorkerID)
 	if db.IsKind(err, db.Forbidden) {
 		return false, nil
 	}

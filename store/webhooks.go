@@ -7,6 +7,7 @@ import (
 
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // A Webhook receives a delivery for each turn of a worker that ends. The URL is "" if the worker
@@ -27,7 +28,7 @@ func readWebhook(ctx context.Context, q db.Querier, workerID string) (w Webhook,
 // Webhook returns the webhook of a worker. It returns Forbidden unless the caller created
 // the worker.
 func (s *Store) Webhook(ctx context.Context, c people.Caller, workerID string) (Webhook, error) {
-	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
+	if _, err := workers.Own(ctx, s.db, c, workerID); err != nil {
 		return Webhook{}, err
 	}
 	return readWebhook(ctx, s.db, workerID)
@@ -45,7 +46,7 @@ func (w *Webhook) renew() {
 // checked the URL.
 func (s *Store) SetWebhook(ctx context.Context, c people.Caller, workerID, url string) (w Webhook, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
+		if _, err := workers.Own(ctx, tx, c, workerID); err != nil {
 			return err
 		}
 		if w, err = readWebhook(ctx, tx, workerID); err != nil {
@@ -81,7 +82,7 @@ func (s *Store) putWebhook(tx db.Tx, workerID string, w Webhook) error {
 // webhook.
 func (s *Store) RemoveWebhook(ctx context.Context, c people.Caller, workerID string) (was Webhook, err error) {
 	err = s.db.Hot(ctx, true, func(tx db.Tx) error {
-		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
+		if _, err := workers.Own(ctx, tx, c, workerID); err != nil {
 			return err
 		}
 		if was, err = readWebhook(ctx, tx, workerID); err != nil || was.URL == "" {
@@ -117,7 +118,7 @@ func giveUpDeliveries(tx db.Tx, workerID string) error {
 func (s *Store) RenewWebhook(ctx context.Context, c people.Caller, workerID string,
 	key db.IdempotencyKey) (w Webhook, replayed bool, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
+		if _, err := workers.Own(ctx, tx, c, workerID); err != nil {
 			return err
 		}
 		if w, err = configured(ctx, tx, workerID); err != nil {

@@ -13,6 +13,7 @@ import (
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // webhook configures a webhook of the fixture's worker.
@@ -278,7 +279,7 @@ func TestWaitingWorkers(t *testing.T) {
 	f.startRunner("r")
 	var want []store.WaitingWorker
 	for range 3 {
-		f.worker = f.newWorker(f.owner, store.NewWorker{})
+		f.worker = f.newWorker(f.owner, workers.NewWorker{})
 		f.webhook("https://a.example/")
 		want = append(want, store.WaitingWorker{ID: f.worker.ID, Due: f.clock.now()})
 		for range 2 {

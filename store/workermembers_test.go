@@ -9,6 +9,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 func TestInviteByAddress(t *testing.T) {
@@ -17,7 +18,7 @@ func TestInviteByAddress(t *testing.T) {
 	f := newFixture(t)
 	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	f.caller("Globex", "eve@globex.test", people.RoleOwner)
-	w := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	w := f.newWorker(f.owner, workers.NewWorker{Visibility: workers.Private})
 	for _, email := range []string{"", "nobody@acme.test", "eve@globex.test", "mo@acme.test\x00"} {
 		_, err := f.Workers.InviteWorkerMember(f.ctx(), f.owner.Caller, w.ID, email)
 		is.True(db.IsKind(err, db.Invalid)) // users of other organizations are unknown here
@@ -41,7 +42,7 @@ func TestFilesByWorker(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
-	w := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	w := f.newWorker(f.owner, workers.NewWorker{Visibility: workers.Private})
 	n := f.turn()
 	n.WorkerID = w.ID
 	n.Attachments = []store.File{{Path: "attached", SHA256: sha("x")}}
@@ -84,7 +85,7 @@ func TestExchange(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.webhook("https://a.example/")
-	other := f.newWorker(f.owner, store.NewWorker{})
+	other := f.newWorker(f.owner, workers.NewWorker{})
 	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	f.finish(running(f))
 	e := f.record(f.due()[0], store.Attempt{Success: true, ResponseStatus: 200, Request: "POST /", Response: "HTTP/1.1 200 OK"})

@@ -22,6 +22,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/gate"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // Admin performs the operations of the command line. A DataFolder performs them on the
@@ -60,8 +61,8 @@ type Reply struct {
 	Link   string        `json:"link,omitempty"` // works once, for the user to choose a password
 	Error  string        `json:"error,omitempty"`
 
-	Providers []store.Provider `json:"providers,omitempty"` // without keys
-	Vacuum    *Vacuumed        `json:"vacuum,omitempty"`
+	Providers []workers.Provider `json:"providers,omitempty"` // without keys
+	Vacuum    *Vacuumed          `json:"vacuum,omitempty"`
 
 	Result  string `json:"result,omitempty"`  // a line for people
 	Running int64  `json:"running,omitempty"` // turns, in maintenance

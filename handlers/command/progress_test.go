@@ -27,6 +27,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // newRunner returns a runner with the tools of files. It has not started.
@@ -58,7 +59,8 @@ func follow(t *testing.T, m model.Model, p *command.Progress, input string) stri
 	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", people.RoleOwner)
 	who.Caller.Trigger = people.TriggerAPI
 	rn := startRunner(t, st, m)
-	a, err := st.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{Title: "W"}, Input: input, Budget: store.BudgetLow})
+	a, err := st.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &workers.NewWorker{Title: "W"},
+		Input: input, Budget: store.BudgetLow})
 	is.New(t).NoErr(err)
 	rn.Wake()
 	var out bytes.Buffer
@@ -154,7 +156,8 @@ func TestFollowEnds(t *testing.T) {
 	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", people.RoleOwner)
 	rn := newRunner(t, st, offline.New())
 	who.Caller.Trigger = people.TriggerAPI
-	a, err := st.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{Title: "W"}, Input: "go", Budget: store.BudgetLow})
+	a, err := st.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &workers.NewWorker{Title: "W"},
+		Input: "go", Budget: store.BudgetLow})
 	is.NoErr(err)
 	for _, live := range []bool{false, true} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -15,6 +15,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // Providers holds the commands for the providers of models that an organization has connected.
@@ -29,17 +30,17 @@ type Providers struct {
 // A ProviderCall is an operation on the providers of an organization. One field besides Org is
 // set; without one, the providers are listed.
 type ProviderCall struct {
-	Org     string             `json:"org,omitempty"` // "" for the first organization
-	Add     *store.NewProvider `json:"add,omitempty"`
-	Test    string             `json:"test,omitempty"`
-	Model   string             `json:"model,omitempty"` // to test; "" for any
-	Remove  string             `json:"remove,omitempty"`
-	Default *string            `json:"default,omitempty"` // "" for the server's own models
+	Org     string               `json:"org,omitempty"` // "" for the first organization
+	Add     *workers.NewProvider `json:"add,omitempty"`
+	Test    string               `json:"test,omitempty"`
+	Model   string               `json:"model,omitempty"` // to test; "" for any
+	Remove  string               `json:"remove,omitempty"`
+	Default *string              `json:"default,omitempty"` // "" for the server's own models
 }
 
 // doProvider performs an operation on providers as the operator. A test returns the provider
 // alone, with its result.
-func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []store.Provider, err error) {
+func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []workers.Provider, err error) {
 	c, err := d.Store.People.OperatorOf(ctx, call.Org)
 	if err != nil {
 		return nil, err
@@ -126,7 +127,8 @@ type ProviderAdd struct {
 
 // Run connects the provider and prints how its test ended.
 func (a *ProviderAdd) Run(p *Program) error {
-	n := store.NewProvider{Name: a.Name, Kind: store.ProviderKind(cmp.Or(chosen(a.Kind), a.Name)), BaseURL: a.URL, Key: a.Key,
+	n := workers.NewProvider{Name: a.Name, Kind: workers.ProviderKind(cmp.Or(chosen(a.Kind), a.Name)), BaseURL: a.URL,
+		Key:           a.Key,
 		ContextWindow: a.Window}
 	return p.callTest(ProviderCall{Org: a.Org, Add: &n, Model: a.Model})
 }
@@ -184,7 +186,7 @@ func (d *ProviderDefault) Run(p *Program) error {
 }
 
 // TestResult returns how the last test of a provider ended, in a line.
-func TestResult(p store.Provider) string {
+func TestResult(p workers.Provider) string {
 	switch t := p.Test; {
 	case t == nil:
 		return "not tested"
@@ -197,7 +199,7 @@ func TestResult(p store.Provider) string {
 }
 
 // probeResult returns the result of a try, after a separator; "" if it was not tried.
-func probeResult(ability string, p *store.Probe) string {
+func probeResult(ability string, p *workers.Probe) string {
 	switch {
 	case p == nil:
 		return ""
@@ -219,7 +221,7 @@ func priceResult(code string) string {
 	}
 }
 
-func printProviders(w io.Writer, list []store.Provider) {
+func printProviders(w io.Writer, list []workers.Provider) {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "NAME\tKIND\tADDRESS\tKEY\tMODELS\tLAST TEST")
 	for _, p := range list {

@@ -15,6 +15,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestProviderCommands connects, tests, uses and removes a provider as the operator. No reply
@@ -48,7 +49,7 @@ func TestProviderCommands(t *testing.T) {
 		}
 		return text
 	}
-	box := store.NewProvider{Name: "box", Kind: store.KindCompatible, BaseURL: server.URL, Key: key}
+	box := workers.NewProvider{Name: "box", Kind: workers.KindCompatible, BaseURL: server.URL, Key: key}
 	is.True(strings.Contains(do(command.ProviderCall{Add: &box}), "box=Hello."))
 	is.True(strings.Contains(do(command.ProviderCall{}), "box=Hello."))
 	is.True(strings.Contains(do(command.ProviderCall{Test: "box", Model: "m"}), "box=Hello."))

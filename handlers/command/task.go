@@ -18,6 +18,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // localURL is the base of links in answers if no server runs: the default address of a server.
@@ -129,7 +130,7 @@ func (t *Task) prepare(ctx context.Context, n store.NewTurn, files []string) (in
 	}
 	t.caller = n.Caller
 	n.Channel = store.ChannelCommand
-	settings := store.WorkerSettings{ApprovalTools: t.Asks}
+	settings := workers.Settings{ApprovalTools: t.Asks}
 	// Checked here, so that a bad --ask leaves no worker and no files behind.
 	var f db.Fields
 	if settings.Check(&f); f.Err() != nil {

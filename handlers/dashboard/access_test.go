@@ -15,6 +15,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // The access matrix sends requests to every route of the API, every page and every tool of
@@ -230,7 +231,7 @@ type visitors struct {
 	who      map[caller]people.Identity
 	keys     map[caller]string
 	sessions map[caller]string
-	public   store.Worker // everybody may see it, besides the requested worker
+	public   workers.Worker // everybody may see it, besides the requested worker
 }
 
 // newPeople starts a site with all callers.
@@ -268,13 +269,13 @@ func newPeople(t testing.TB) *visitors {
 	p.ok(s.store.People.EndOtherSessions(t.Context(), p.who[revoked].Caller, ""))
 	_, err = s.store.People.RemoveMember(t.Context(), s.owner.Caller, p.who[removed].UserID)
 	p.ok(err)
-	p.public = p.worker(p.who[creator], store.NewWorker{Title: "Another"})
+	p.public = p.worker(p.who[creator], workers.NewWorker{Title: "Another"})
 	return p
 }
 
 // A thing is a worker of the creator in a state, with a task, a file, a schedule and so on.
 type thing struct {
-	worker store.Worker
+	worker workers.Worker
 	values map[string]string // of the parameters of routes
 }
 
@@ -282,11 +283,11 @@ type thing struct {
 func (p *visitors) make(in state) thing {
 	p.t.Helper()
 	ctx, who := p.t.Context(), p.who[creator]
-	visibility := store.Public
+	visibility := workers.Public
 	if in == private || in == deleted {
-		visibility = store.Private
+		visibility = workers.Private
 	}
-	w := p.worker(who, store.NewWorker{Title: "Asked for", Visibility: visibility})
+	w := p.worker(who, workers.NewWorker{Title: "Asked for", Visibility: visibility})
 	for _, c := range []caller{invited, uninvited} {
 		_, err := p.store.Workers.AddWorkerMember(ctx, who.Caller, w.ID, p.who[c].UserID)
 		p.ok(err)
@@ -304,7 +305,7 @@ func (p *visitors) make(in state) thing {
 	p.ok(err)
 	e, err := p.store.RecordAttempt(ctx, d, store.Attempt{Manual: true, Success: true, ResponseStatus: 200})
 	p.ok(err)
-	secret := store.NewSecret{WorkerID: w.ID, Name: "S" + strings.TrimPrefix(sch.ID, "sch_"), Value: "12345678"}
+	secret := workers.NewSecret{WorkerID: w.ID, Name: "S" + strings.TrimPrefix(sch.ID, "sch_"), Value: "12345678"}
 	_, err = p.store.Workers.SetSecret(ctx, who.Caller, secret)
 	p.ok(err)
 	held := store.NewEmail{Worker: w, Status: store.EmailHeld, Reason: "not a member", Verdicts: []byte("{}"), Subject: "Held",

@@ -12,6 +12,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestAlertsPage adds channels, tests one with a real endpoint, and pauses and removes it. The
@@ -58,8 +59,8 @@ func TestAlertsPage(t *testing.T) {
 func TestTaskElsewhere(t *testing.T) {
 	is, s, b := asOwner(t)
 	other, _ := storetest.Caller(t, s.store, "Other", "bob@example.com", people.RoleOwner)
-	w, _, err := s.store.Workers.CreateWorker(t.Context(), other.Caller, store.NewWorker{Title: "Theirs",
-		Visibility: store.Private}, db.IdempotencyKey{})
+	w, _, err := s.store.Workers.CreateWorker(t.Context(), other.Caller, workers.NewWorker{Title: "Theirs",
+		Visibility: workers.Private}, db.IdempotencyKey{})
 	is.NoErr(err)
 	path := ""
 	for _, id := range []string{"same", ""} { // an id of a client, and one of the server
@@ -93,9 +94,9 @@ func TestTaskElsewhere(t *testing.T) {
 func TestElsewhere(t *testing.T) {
 	is, s, b := asOwner(t)
 	ann, key := storetest.Caller(t, s.store, "Other", "ann@example.com", people.RoleOwner)
-	own := s.worker(s.owner, store.NewWorker{Title: "Ours"})
+	own := s.worker(s.owner, workers.NewWorker{Title: "Ours"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: own.ID, TaskID: "same", Title: "Our plan", Input: scripted("say x")})
-	there := s.worker(ann, store.NewWorker{Title: "Theirs"})
+	there := s.worker(ann, workers.NewWorker{Title: "Theirs"})
 	s.carryOut(ann, store.NewTurn{WorkerID: there.ID, TaskID: "same", Title: "Their plan",
 		Input: scripted(calling("write_file", "path", "a b.txt", "content", "Their text"), calling("publish_file", "path", "a b.txt"))})
 
@@ -130,7 +131,7 @@ func TestElsewhere(t *testing.T) {
 // TestForbiddenPage checks that the page speaks of the person, who has no key.
 func TestForbiddenPage(t *testing.T) {
 	_, s := onSite(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Private", Visibility: store.Private})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Private", Visibility: workers.Private})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "mine", Input: scripted("say x")})
 	s.join("bob@example.com", people.RoleMember)
 	for _, b := range []*browser{s.signIn("bob@example.com"), s.stranger("eve@example.com")} {

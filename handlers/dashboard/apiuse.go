@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"journeyman/handlers/dashboard/frame"
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // A snippet shows one way to use a worker from another program.
@@ -16,7 +16,7 @@ type snippet struct {
 }
 
 // snippets returns the ways to use a worker, with its real id and this server's address.
-func (d *Dashboard) snippets(r *frame.Request, wrk store.Worker) []snippet {
+func (d *Dashboard) snippets(r *frame.Request, wrk workers.Worker) []snippet {
 	field, input := "output_text", "Hello"
 	if wrk.OutputSchema != nil {
 		field = "structured_output"
@@ -34,7 +34,7 @@ func (d *Dashboard) snippets(r *frame.Request, wrk store.Worker) []snippet {
 }
 
 // address returns the mail address of a worker.
-func (d *Dashboard) address(wrk store.Worker) string { return wrk.ID + "@" + d.cfg.MailDomain }
+func (d *Dashboard) address(wrk workers.Worker) string { return wrk.ID + "@" + d.cfg.MailDomain }
 
 const (
 	curlCode = `curl -sS {base}/api/tasks \

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 var snippetCode = regexp.MustCompile(`(?s)<pre tabindex="0" id="use-([a-z]+)">(.*?)</pre>`)
@@ -18,7 +18,7 @@ var snippetCode = regexp.MustCompile(`(?s)<pre tabindex="0" id="use-([a-z]+)">(.
 // TestSnippetsWork copies the code from a worker's page and runs it.
 func TestSnippetsWork(t *testing.T) {
 	is, s := onSite(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Greeter", Instructions: "```offline\nsay Good day\n```"})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Greeter", Instructions: "```offline\nsay Good day\n```"})
 	p := s.signIn("ann@example.com").get("/workers/" + wrk.ID)
 	is.Equal(p.status, 200)
 	code := map[string]string{}

@@ -16,6 +16,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // under is the path of the base URL in these tests. It is also the beginning of a page's address.
@@ -214,8 +215,9 @@ func TestBasePath(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := proxiedSite(t, false)
-	w := s.worker(s.owner, store.NewWorker{Title: "Printer"})
-	careful := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Printer"})
+	careful := s.worker(s.owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
 	s.publish(w, "notes/a.txt", "first")
 	s.publish(w, "page.md", "see [the task](/workers) and https://elsewhere.example/x")
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "links", Input: scripted("say see [it](/workers)")})
@@ -272,7 +274,8 @@ func TestBasePathOfStream(t *testing.T) {
 	is := is.New(t)
 	s := proxiedSite(t, false)
 	b := s.signIn("ann@example.com")
-	w := s.worker(s.owner, store.NewWorker{Title: "Printer", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Printer",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: scripted(calling("write_file", "path", "a", "content", "x"), "say over")})
 	s.approval("one")
 	address := streamOf(b.get("/tasks/one"))

@@ -4,13 +4,15 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // TestBrowserQuestion answers questions on the page of a task, by a button and as text, and decides
 // by the link of a mail without signing in.
 func TestBrowserQuestion(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Waiter", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Waiter",
+		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "lunch", Title: "Order lunch", Input: scripted(
 		`tool ask_user {"question": "Soup or <b>salad</b>?", "choices": ["Soup", "Salad"]}`, `tool ask_user {"question": "For how many?"}`, "say Ordered {{last}}.")})
 	s.approval("lunch")

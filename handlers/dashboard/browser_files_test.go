@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // TestBrowserWorkspace opens previews and the workspace. A published page is shown, and its script
 // does not run.
 func TestBrowserWorkspace(t *testing.T) {
 	is, s, b := asOwner(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk"})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Harbour clerk"})
 	w := newWindow(s).borrow(b)
 	pdf, err := os.ReadFile("testdata/one.pdf")
 	is.NoErr(err)

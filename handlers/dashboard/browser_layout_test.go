@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // TestBrowserLayout measures what a picture shows at first sight and a list of faults does not: gaps
 // of empty elements, frames in frames, what stands in one line, and messages that cover buttons.
 func TestBrowserLayout(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Invoice clerk"})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Invoice clerk"})
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, Title: "An invoice", Input: scripted("say Done.")})
 	s.schedule(wrk, "Go", store.When{Type: store.CronType, Cron: "0 8 * * 1-5"})
 

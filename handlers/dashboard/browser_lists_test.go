@@ -10,14 +10,16 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // busySite returns a site with running, waiting, failed and completed tasks, and a window of its owner.
-func busySite(t *testing.T) (is *is.I, s *site, w *window, careful store.Worker) {
+func busySite(t *testing.T) (is *is.I, s *site, w *window, careful workers.Worker) {
 	t.Helper()
 	is, s, w = inBrowser(t)
-	careful = s.worker(s.owner, store.NewWorker{Title: "Green buyer", Summary: "Compares offers with past lots", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
-	reader := s.worker(s.owner, store.NewWorker{Title: "Invoice reader", Summary: "Reads an invoice into JSON"})
+	careful = s.worker(s.owner, workers.NewWorker{Title: "Green buyer", Summary: "Compares offers with past lots",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
+	reader := s.worker(s.owner, workers.NewWorker{Title: "Invoice reader", Summary: "Reads an invoice into JSON"})
 	for _, title := range []string{"INV-20431 from Nordfrakt", "INV-20436 from Hafenlogistik"} {
 		s.carryOut(s.owner, store.NewTurn{WorkerID: reader.ID, Title: title, Input: scripted("say Read")})
 	}
@@ -28,7 +30,7 @@ func busySite(t *testing.T) (is *is.I, s *site, w *window, careful store.Worker)
 }
 
 // asks starts a task that waits for an approval.
-func (s *site) asks(w store.Worker, title string) store.Turn {
+func (s *site) asks(w workers.Worker, title string) store.Turn {
 	s.t.Helper()
 	turn := s.begin(s.owner, store.NewTurn{WorkerID: w.ID, Title: title, Input: scripted(calling("write_file", "path", "a.txt", "content", "x"), "say done")})
 	storetest.Eventually(s.t, "the approval", func() bool {

@@ -10,16 +10,19 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // officeSite returns a site with the workers and tasks of a small trading house, and the worker and
 // the task for the README.
-func officeSite(t *testing.T) (s *site, reporter store.Worker, task string) {
+func officeSite(t *testing.T) (s *site, reporter workers.Worker, task string) {
 	t.Helper()
 	s = newSite(t)
-	buyer := s.worker(s.owner, store.NewWorker{Title: "Green buyer", Summary: "Compares offers with past lots", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
-	reader := s.worker(s.owner, store.NewWorker{Title: "Invoice reader", Summary: "Reads an invoice into JSON"})
-	reporter = s.worker(s.owner, store.NewWorker{Title: "Quarterly reporter", Summary: "Totals an export and writes what stands out",
+	buyer := s.worker(s.owner, workers.NewWorker{Title: "Green buyer", Summary: "Compares offers with past lots",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
+	reader := s.worker(s.owner, workers.NewWorker{Title: "Invoice reader", Summary: "Reads an invoice into JSON"})
+	reporter = s.worker(s.owner, workers.NewWorker{Title: "Quarterly reporter",
+		Summary:      "Totals an export and writes what stands out",
 		Instructions: "You write the quarterly report for the management.\n\n- Total revenue by region, and compare it with the quarter before.\n- Name the two largest changes and their causes.\n- Keep to one page, and publish it as report.md."})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: reader.ID, Title: "INV-20431 from Nordfrakt", Input: "Read the invoice.\n\n" + scripted("say Total **€4,310.00**, due on 14 October.")})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: reader.ID, Title: "INV-20436 from Hafenlogistik", Input: "Read the invoice.\n\n" + scripted("say Total **€918.40**, due on 2 November.")})

@@ -7,6 +7,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // report is the answer of the tests: each kind of block, as a model would write it.
@@ -42,7 +43,8 @@ func saying(text, pause string) (lines []string) {
 // user reads, and must end like the page that is loaded later.
 func TestBrowserStream(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Quarterly reporter", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Quarterly reporter",
+		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "stream", Title: "Compare Q3 revenue by region", Input: "Read sales-q3.csv and total revenue by region for Q2 and Q3.\n\n" + scripted(
 		calling("write_file", "path", "totals.json", "content", "{\"region\": \"Nordics\", \"eur\": 487120}\n"), calling("read_file", "path", "totals.json"), "say Q3 revenue was **€1,226,950**, up **7.5%** on Q2. I listed the rest in `totals.json`.")})
 	lines := []string{"think The totals are known from turn 1. Benelux fell while all others rose.",

@@ -12,13 +12,15 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/workers"
 )
 
 // TestBrowserLive watches a task run, approves one of its calls, and compares the end with the
 // server's page. Typed text stays, and the page does not reload repeatedly.
 func TestBrowserLive(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files", "write_file"}}})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"list_files", "write_file"}}})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "live", Title: "A live task", Input: scripted("say Before.")})
 	w.open("/tasks/live")
 	w.fill("Follow-up", "Do it.\n\n"+scripted(calling("list_files"),
@@ -68,7 +70,7 @@ func TestBrowserLive(t *testing.T) {
 // TestBrowserCancel cancels a running task and opens it without scripts.
 func TestBrowserCancel(t *testing.T) {
 	_, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Slow"})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Slow"})
 	w.open("/tasks")
 	w.look("tasks-none")
 	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "slow", Input: scripted("say Working.", calling("list_files"), "say On it.", "wait 1h", "say never")})
@@ -90,8 +92,9 @@ func TestBrowserCancel(t *testing.T) {
 func TestBrowserTaskPages(t *testing.T) {
 	is, s, w := inBrowser(t)
 	evil := `<script>alert(1)</script><img src=x onerror=alert(1)>` + strings.Repeat("unbroken", 30)
-	wrk := s.worker(s.owner, store.NewWorker{Title: evil[:180], OutputSchema: []byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)})
-	free := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: evil[:180],
+		OutputSchema: []byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)})
+	free := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "json", Title: "Structured", Input: "Where?\n\n" + scripted(`json {"city":"<b>Rome</b>"}`)})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "fails", Title: "Fails", Input: scripted("say first", calling("read_file", "path", "none"), "fail 400 the model is on strike")})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "evil", Title: evil, Input: evil + "\n\n" + scripted("think "+evil, "say "+evil,
@@ -117,7 +120,7 @@ func TestBrowserTaskPages(t *testing.T) {
 // TestBrowserFollowUp sends an instruction with a chosen and a dropped file, by keyboard.
 func TestBrowserFollowUp(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Reader"})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Reader"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "read", Title: "Reading", Input: scripted("say Ready.")})
 	chosen := filepath.Join(t.TempDir(), "chosen.txt")
 	is.NoErr(os.WriteFile(chosen, []byte("from the disk"), 0o600))
@@ -157,7 +160,8 @@ const observeLost = `(() => {
 // TestBrowserReconnects closes the connection of a stream, which must continue where it stopped.
 func TestBrowserReconnects(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "broken", Title: "Broken", Input: "Go.\n\n" + scripted(
 		"think one", calling("list_files"), "think two", calling("list_files"), "say The end.")})
 	w.open("/tasks/broken")

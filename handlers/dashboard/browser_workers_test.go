@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"journeyman/store"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestBrowserWorkerOfTask keeps a worker that a task made.
 func TestBrowserWorkerOfTask(t *testing.T) {
 	_, s, w := inBrowser(t)
-	s.worker(s.owner, store.NewWorker{Title: "Clerk", Summary: "Keeps the books of the harbour office"})
+	s.worker(s.owner, workers.NewWorker{Title: "Clerk", Summary: "Keeps the books of the harbour office"})
 	w.open("/")
 	w.fill("What should be done?", "Write a haiku about rivers")
 	w.click("Run")
@@ -85,11 +85,14 @@ func TestBrowserNewWorker(t *testing.T) {
 func TestBrowserWorker(t *testing.T) {
 	is, s, w := inBrowser(t)
 	long := strings.Repeat("unbreakable", 30)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk", Summary: "Keeps the books of the harbour office", OutputSchema: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`),
-		Visibility: store.Private, Instructions: "You keep the books of the harbour office.\n\n- Be brief.\n- Name your sources. " + long,
-		Settings: store.WorkerSettings{Model: "offline", ApprovalTools: []string{"publish_file", "crm.send"}, MCPTools: []string{"crm"},
-			Tools: store.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"example.com", "*.example.org"}}, {Tool: "crm"}}}})
-	plain := s.worker(s.owner, store.NewWorker{Title: long[:150], Instructions: "Hello"})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Harbour clerk", Summary: "Keeps the books of the harbour office",
+		OutputSchema: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`),
+		Visibility:   workers.Private, Instructions: "You keep the books of the harbour office.\n\n- Be brief.\n- Name your sources. " + long,
+		Settings: workers.Settings{Model: "offline", ApprovalTools: []string{"publish_file", "crm.send"},
+			MCPTools: []string{"crm"},
+			Tools: workers.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"example.com", "*.example.org"}},
+				{Tool: "crm"}}}})
+	plain := s.worker(s.owner, workers.NewWorker{Title: long[:150], Instructions: "Hello"})
 	mo := s.join("mo@example.com", people.RoleMember)
 	w.open("/workers")
 	w.look("workers")
@@ -158,7 +161,7 @@ func TestBrowserWebhook(t *testing.T) {
 	is, s, w := inBrowser(t)
 	end := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
 	t.Cleanup(end.Close)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk"})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Harbour clerk"})
 	path := "/workers/" + wrk.ID + "/webhook"
 	w.open(path)
 	w.look("worker-webhook-none")
@@ -188,7 +191,7 @@ func TestBrowserWebhook(t *testing.T) {
 
 func TestBrowserFiles(t *testing.T) {
 	is, s, b := asOwner(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk"})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Harbour clerk"})
 	w := newWindow(s).borrow(b)
 	w.open("/workers/" + wrk.ID + "/files")
 	w.look("worker-files-none")
@@ -219,7 +222,7 @@ func TestBrowserFiles(t *testing.T) {
 // TestBrowserWorkerWithoutScript reads and changes a worker without JavaScript.
 func TestBrowserWorkerWithoutScript(t *testing.T) {
 	_, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk", Instructions: "Be brief."})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Harbour clerk", Instructions: "Be brief."})
 	s.publish(wrk, "haiku.md", "# Harbour")
 	w.script(false)
 	w.open("/workers")
@@ -264,7 +267,8 @@ func TestBrowserStartersAndVersions(t *testing.T) {
 	w.open(page + "/settings")
 	w.fill("Instructions", "Mine.")
 	w.sees("Changed: Instructions")
-	_, err := s.store.Workers.UpdateWorker(t.Context(), s.owner.Caller, turn.WorkerID, store.WorkerPatch{Instructions: new("Theirs.")})
+	_, err := s.store.Workers.UpdateWorker(t.Context(), s.owner.Caller, turn.WorkerID,
+		workers.Patch{Instructions: new("Theirs.")})
 	is.NoErr(err)
 	w.click("Save")
 	w.sees("Somebody else changed this", "Theirs.", "Mine.")

@@ -7,6 +7,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // decisionLink returns the path of the link with which a user decides on a waiting task.
@@ -26,7 +27,8 @@ func (s *site) decisionLink(who people.Identity, task string) string {
 func TestDecisionByLink(t *testing.T) {
 	is, s := onSite(t)
 	guest := s.visitor()
-	w := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: scripted(calling("write_file", "path", "<b>.txt", "content", "x"), "say over")})
 	link := s.decisionLink(s.owner, "one")
 	for range 3 { // mail scanners open it
@@ -60,7 +62,8 @@ func TestForgedDecisionLinks(t *testing.T) {
 	is, s := onSite(t)
 	guest := s.visitor()
 	member := s.join("mo@example.com", people.RoleMember)
-	w := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: scripted(calling("list_files"), "say over")})
 	good := s.decisionLink(s.owner, "one")
 	for _, link := range []string{"/decide/x", good + "x", s.decisionLink(member, "one")} {

@@ -11,6 +11,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/workers"
 )
 
 // An eventReader reads the stream of changes of a browser.
@@ -78,7 +79,7 @@ func TestEventsTellKinds(t *testing.T) {
 	old := eventsAddress.FindStringSubmatch(ann.get("/tasks").body)[1]
 	theirs := rita.events("/workers")
 	ours := ann.events("/workers")
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Reader"})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Reader"})
 	is.Equal(ours.next(), `{"changed":["workers"]}`)
 	is.Equal(ann.stream(old).next(), `{"changed":["workers"]}`) // an older page gets the changes since then
 
@@ -99,7 +100,7 @@ func TestEventsAreFew(t *testing.T) {
 	go func() {
 		defer close(made)
 		for range 50 {
-			s.worker(s.owner, store.NewWorker{Title: "One of many"})
+			s.worker(s.owner, workers.NewWorker{Title: "One of many"})
 		}
 	}()
 	ours.next()

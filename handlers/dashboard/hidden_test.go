@@ -8,6 +8,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/visible"
+	"journeyman/store/workers"
 )
 
 // unseen holds a character of each kind that people cannot see: for the direction of writing, of no
@@ -31,7 +32,7 @@ func (p page) showsHidden(t *testing.T) {
 // which somebody decides on them.
 func TestHiddenCharacters(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Worker" + unseen, Settings: store.WorkerSettings{
+	w := s.worker(s.owner, workers.NewWorker{Title: "Worker" + unseen, Settings: workers.Settings{
 		ApprovalTools: []string{"write_file", "edit_file"}}})
 	for name, script := range map[string]string{
 		"write":    calling("write_file", "path", "a.txt", "content", "x"+unseen),
@@ -58,7 +59,7 @@ func TestHiddenCharacters(t *testing.T) {
 func TestEmojiOnPages(t *testing.T) {
 	_, s, b := asOwner(t)
 	const astronaut = "👩\u200d🚀"
-	w := s.worker(s.owner, store.NewWorker{Title: astronaut + " of ours"})
+	w := s.worker(s.owner, workers.NewWorker{Title: astronaut + " of ours"})
 	b.get("/workers").shows(astronaut)
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: scripted(calling("ask_user", "question", astronaut+"?"), "say over")})
 	s.approval("one")
@@ -71,7 +72,7 @@ func TestEmojiOnPages(t *testing.T) {
 func TestHiddenCharactersInForms(t *testing.T) {
 	is, s, b := asOwner(t)
 	title, does := `A "quoted" > title`+"\u200b\ufe0f", "Do\u00ad <this>\u202e.\n</textarea> \u200d"
-	w := s.worker(s.owner, store.NewWorker{Title: title, Instructions: does})
+	w := s.worker(s.owner, workers.NewWorker{Title: title, Instructions: does})
 	p := b.get("/workers/" + w.ID + "/settings").answers(http.StatusOK)
 	is.True(p.has(`value="A &#34;quoted&#34; &gt; title` + "\u200b\ufe0f" + `"`))
 	is.True(p.has("Do\u00ad &lt;this&gt;\u202e.\n&lt;/textarea&gt; \u200d</textarea>"))
@@ -82,7 +83,7 @@ func TestHiddenCharactersInForms(t *testing.T) {
 // their own, which pages would show as escapes.
 func TestTextsHideNothing(t *testing.T) {
 	_, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "W"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "W"})
 	for _, language := range []string{"en", "de"} {
 		for _, path := range []string{"/", "/tasks", "/workers", "/workers/" + w.ID, "/workers/" + w.ID + "/settings", "/account", "/usage"} {
 			p := b.send(s.request("GET", path, "", "Accept-Language", language))

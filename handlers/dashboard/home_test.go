@@ -9,6 +9,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestFirstSteps checks that done steps are marked, and that the steps stay hidden once a user
@@ -31,7 +32,7 @@ func TestFirstSteps(t *testing.T) {
 	}
 	is.Equal(left(ann), "/settings/models /workers/new /mail /workers")
 	is.Equal(left(mo), "/workers/new /mail /workers") // a Member cannot connect a model
-	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
 	is.Equal(left(mo), "/mail /workers")
 	s.schedule(w, "Go", store.When{Type: store.CronType, Cron: "0 9 1 1 *"})
 	is.Equal(left(mo), "/mail")
@@ -51,8 +52,8 @@ func TestHome(t *testing.T) {
 	s.join("mo@example.com", people.RoleMember)
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	ann.get("/").shows("Tasks that are running, waiting for you or failed appear here.", "credits")
-	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
-	hidden := s.worker(s.owner, store.NewWorker{Title: "Hidden", Visibility: store.Private})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
+	hidden := s.worker(s.owner, workers.NewWorker{Title: "Hidden", Visibility: workers.Private})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Title: "broken", Input: scripted("fail 400 no ink")})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: hidden.ID, Title: "secret", Input: scripted("fail 400 no ink")})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Title: "fine", Input: scripted("say x")})
@@ -87,7 +88,7 @@ func TestHome(t *testing.T) {
 // TestPinnedWorkers pins a worker in the list, and checks that every page shows it.
 func TestPinnedWorkers(t *testing.T) {
 	is, s, ann := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
 	is.Equal(ann.get("/tasks").has("Scribe</span>"), false)
 	is.Equal(ann.post("/workers/"+w.ID+"/pin", "back", "/workers?q=Scr").location(), "/workers?q=Scr")
 	ann.get("/tasks").shows(`id="pinned"`, "Scribe</span>")

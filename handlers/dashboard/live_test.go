@@ -11,6 +11,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // An update is an event of the live page: see live.js.
@@ -74,7 +75,8 @@ func streamOf(p page) string {
 // reconnecting browser gets only the pieces that it does not have.
 func TestLivePieces(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: evil, Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
+	w := s.worker(s.owner, workers.NewWorker{Title: evil,
+		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "live", Title: evil, Input: evil + "\n\n" + scripted("think "+evil, "say "+evil,
 		calling("write_file", "path", "a.html", "content", evil), calling("read_file", "path", evil), calling("list_files"), "say # The **end** "+evil)})
 	id := s.approval("live")
@@ -108,7 +110,7 @@ func TestLivePieces(t *testing.T) {
 // TestRunAgain runs an instruction again, and an edited one. The files are attached again.
 func TestRunAgain(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "talk", Input: scripted("say one")})
 	sent := b.form("/tasks/talk", []string{"input", scripted("fail 400 on strike"), "budget", "low"}, "notes.txt", "remember the milk")
 	is.Equal(b.send(sent).status, 303)
@@ -147,7 +149,8 @@ func TestRunAgain(t *testing.T) {
 // TestAllowRestOfTask approves a call for the rest of its task.
 func TestAllowRestOfTask(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file", "edit_file"}}})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file", "edit_file"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "rest", Input: scripted(calling("write_file", "path", "a.txt", "content", "one\ntwo\n"),
 		calling("write_file", "path", "b.txt", "content", "x"), calling("edit_file", "path", "a.txt", "old", "two", "new", "three"), "say over")})
 	id := s.approval("rest")

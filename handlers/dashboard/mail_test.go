@@ -16,18 +16,19 @@ import (
 	"journeyman/store"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // newMailSite starts a site that receives mail. It accepts mail of friend.example and holds other
 // mail. It sends nothing.
-func newMailSite(t *testing.T) (is *is.I, s *site, worker store.Worker, receive func(from, raw string) store.Email) {
+func newMailSite(t *testing.T) (is *is.I, s *site, worker workers.Worker, receive func(from, raw string) store.Email) {
 	t.Helper()
 	var box *mail.Server
 	is, s = onSite(t, func(c *dashboard.Config) {
 		box = mail.New(mail.Config{Store: c.Store, Runner: c.Runner, Log: c.Log, Domain: c.MailDomain, Accept: "@friend.example", Hold: true, Resolver: noDNS{}})
 		c.Inbox, c.ReadMail, c.MailAddr = box, box.Preview, "127.0.0.1:2525"
 	})
-	worker = s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	worker = s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
 	return is, s, worker, func(from, raw string) store.Email {
 		t.Helper()
 		list, err := box.Receive(t.Context(), s.owner, from, []string{worker.ID + "@mail.example"}, []byte(strings.ReplaceAll(raw, "\n", "\r\n")))
@@ -219,7 +220,7 @@ func TestPostmasterMail(t *testing.T) {
 // TestMailByHTTP posts a mail to the address that the page shows while no SMTP listener runs.
 func TestMailByHTTP(t *testing.T) {
 	is, s := onSite(t)
-	worker := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	worker := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
 	shown := regexp.MustCompile(`curl (\S+) --data-binary`).FindStringSubmatch(s.signIn("ann@example.com").get("/mail").body)
 	is.True(shown != nil) // the page shows a command
 	raw := "From: ann@example.com\nTo: " + worker.ID + "@mail.example\nSubject: A haiku\n\nWrite a haiku about rivers\n"

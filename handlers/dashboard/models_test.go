@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"journeyman/store"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 const modelKey = "sk-page-0123456789-abcdEfGh"
@@ -157,7 +157,7 @@ func TestWorkersModelField(t *testing.T) {
 	is, s := onSite(t)
 	p, b := newFakeProvider(t), s.signIn("ann@example.com")
 	is.Equal(p.connected(b, "box").status, http.StatusSeeOther)
-	w := s.worker(s.owner, store.NewWorker{Title: "W", Settings: store.WorkerSettings{Model: "box:unlisted"}})
+	w := s.worker(s.owner, workers.NewWorker{Title: "W", Settings: workers.Settings{Model: "box:unlisted"}})
 	path := "/workers/" + w.ID + "/settings"
 	b.get(path).shows(`<option value="box:unlisted" selected>`) // saving the form keeps it
 	for _, tt := range []struct{ model, other, want, says string }{

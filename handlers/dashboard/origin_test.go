@@ -5,22 +5,22 @@ import (
 	"strings"
 	"testing"
 
-	"journeyman/store"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestWorkersOfTasks runs a task on the first page. Its worker is in no list until somebody keeps it.
 func TestWorkersOfTasks(t *testing.T) {
 	is, s, b := asOwner(t)
-	s.worker(s.owner, store.NewWorker{Title: "Clerk"})
+	s.worker(s.owner, workers.NewWorker{Title: "Clerk"})
 	b.get("/workers").lacks("Workers made by tasks") // there are none
 	b.get("/workers?origin=task").shows("There are no workers made by tasks")
 
 	p := b.send(b.form("/run", []string{"from", "home", "input", scripted("say Only once")}))
 	is.Equal(p.status, http.StatusSeeOther)
-	made, _, err := s.store.Workers.List(t.Context(), s.owner.Caller, store.WorkerQuery{Limit: 1})
+	made, _, err := s.store.Workers.List(t.Context(), s.owner.Caller, workers.Query{Limit: 1})
 	is.NoErr(err)
-	is.Equal(made[0].Origin, store.TaskOrigin)
+	is.Equal(made[0].Origin, workers.TaskOrigin)
 	address := "/workers/" + made[0].ID
 	listed := func(path string) bool { return strings.Contains(b.get(path).body, `href="`+address+`"`) }
 	offered := func(path string) bool { return strings.Contains(b.get(path).body, `<option value="`+made[0].ID) }

@@ -8,6 +8,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestSearch checks that a search finds workers, tasks, files, pages and commands, but only those
@@ -16,8 +17,8 @@ func TestSearch(t *testing.T) {
 	is, s := onSite(t)
 	s.join("mo@example.com", people.RoleMember)
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
-	w := s.worker(s.owner, store.NewWorker{Title: "Quarterly reporter"})
-	hidden := s.worker(s.owner, store.NewWorker{Title: "Quarterly secret", Visibility: store.Private})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Quarterly reporter"})
+	hidden := s.worker(s.owner, workers.NewWorker{Title: "Quarterly secret", Visibility: workers.Private})
 	write := scripted(calling("write_file", "path", "quart a.txt", "content", "A"), calling("publish_file", "path", "quart a.txt"), "say Done")
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Title: "Compare quarters", Input: write})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: hidden.ID, Title: "Hidden quarters", Input: strings.ReplaceAll(write, "quart a", "quart b")})

@@ -6,14 +6,14 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // TestSecretPages sets, changes and deletes the secrets of a worker and of the
 // organization. No page shows a value, not even the one of a refused form.
 func TestSecretPages(t *testing.T) {
 	_, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "W"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "W"})
 	for _, path := range []string{"/workers/" + w.ID + "/secrets", "/settings/secrets"} {
 		is := is.New(t)
 		b.get(path).shows("There are no secrets yet")

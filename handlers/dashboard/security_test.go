@@ -23,6 +23,7 @@ import (
 	"journeyman/mail"
 	"journeyman/store"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // noDNS is a resolver without any names.
@@ -69,7 +70,8 @@ func newEvilSite(t testing.TB) *evilSite {
 		box = mail.New(mail.Config{Store: c.Store, Runner: c.Runner, Log: c.Log, Domain: c.MailDomain, Accept: "@friend.example", Hold: true, Resolver: noDNS{}})
 		c.Inbox, c.ReadMail = box, box.Preview
 	})
-	w := s.worker(s.owner, store.NewWorker{Title: evil, Summary: evil, Instructions: evil, Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
+	w := s.worker(s.owner, workers.NewWorker{Title: evil, Summary: evil, Instructions: evil,
+		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
 	e := &evilSite{s, s.visitor(), map[string]string{"workerId": w.ID, "taskId": "evil", "turn": "0", "step": "0", "call": "0", "what": "0/input",
 		"filePath": url.PathEscape(evilName)}}
 	e.ann.agent = evil

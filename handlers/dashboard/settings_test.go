@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 func TestKeysPage(t *testing.T) {
@@ -165,7 +165,7 @@ func TestSettingsByRole(t *testing.T) {
 // nor empty values.
 func TestAuditNames(t *testing.T) {
 	is, s, b := asOwner(t)
-	w, _, err := s.store.Workers.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Scribe <b>"},
+	w, _, err := s.store.Workers.CreateWorker(t.Context(), s.owner.Caller, workers.NewWorker{Title: "Scribe <b>"},
 		db.IdempotencyKey{})
 	is.NoErr(err)
 	b.post("/workers/"+w.ID+"/members", "email", "ann@example.com")

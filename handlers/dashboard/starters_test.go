@@ -9,6 +9,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/workers"
 )
 
 // TestStarters tries every starter of the gallery without a model: the steps run, and the answer
@@ -57,7 +58,7 @@ func TestStarters(t *testing.T) {
 // TestImportPage exports a worker on its page, and imports it as a file and as text.
 func TestImportPage(t *testing.T) {
 	is, s, b := asOwner(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Clerk", Instructions: "Be brief.\nBe kind."})
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Clerk", Instructions: "Be brief.\nBe kind."})
 	file := b.get("/workers/" + wrk.ID + "/export")
 	is.Equal(file.status, 200)
 	is.True(strings.Contains(file.header.Get("Content-Disposition"), "attachment"))

@@ -14,6 +14,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // taskRoutes registers the pages of a task.
@@ -38,7 +39,7 @@ const turnsOnPage = 10
 type taskPage struct {
 	Task         store.Task
 	Path         string
-	Worker       store.Worker
+	Worker       workers.Worker
 	Creator      string      // name of the user, or else the address in the mail
 	Turns        []turnBlock // ended turns
 	Current      []turnBlock // waiting and running turns
@@ -80,7 +81,7 @@ func (p taskPage) Jumps() (list []string) {
 }
 
 // task returns the task that the address names, and its worker.
-func (d *Dashboard) task(r *frame.Request) (store.Task, store.Worker, error) {
+func (d *Dashboard) task(r *frame.Request) (store.Task, workers.Worker, error) {
 	return d.Store.Task(r.Context(), r.Who.Caller, r.Params.ByName("taskId"))
 }
 

@@ -18,6 +18,7 @@ import (
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // followUp sends the follow-up form of a task. files alternates names and contents.
@@ -64,7 +65,7 @@ func (s *site) ended(taskID string) store.Turn {
 // TestTaskPage checks that the page shows everything that a turn can have.
 func TestTaskPage(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "all", Title: "A bit of all", Input: scripted(
 		"think Let me see.", "wait 5ms", "say I write.", calling("write_file", "path", "out/poem.md", "content", "# Poem"),
 		calling("publish_file", "path", "out/poem.md"), calling("read_file", "path", "missing.txt"), "say Here is **your** poem.", "usage 300 45")})
@@ -100,13 +101,14 @@ func TestTaskPage(t *testing.T) {
 // TestTaskEnds checks that the page explains how turns ended.
 func TestTaskEnds(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Scribe", OutputSchema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe",
+		OutputSchema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "json", Title: "Count", Input: "Count." + "\n\n" + scripted(`json {"n":7}`)})
 	p := b.get("/tasks/json")
 	p.shows("Structured output", "&#34;n&#34;: 7")
 	is.Equal(strings.Count(p.body, "&#34;n&#34;"), 2) // in the script and as the output, but not as an answer
 
-	free := s.worker(s.owner, store.NewWorker{Title: "Free"})
+	free := s.worker(s.owner, workers.NewWorker{Title: "Free"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "failed", Input: scripted("fail 400 the model is on strike")})
 	b.get("/tasks/failed").shows("Failed.", "The model is on strike.", "Try again</button>")
 
@@ -122,7 +124,7 @@ func TestTaskEnds(t *testing.T) {
 // TestLongTask checks that the pages of a long task are bounded and that links reach all of it.
 func TestLongTask(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
 	quotes := strings.Repeat(`"<&>' `, 2000)
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "long", Input: quotes + "\n\n" + scripted(
 		"repeat 30", calling("write_file", "path", "a.txt", "content", quotes[:800]),
@@ -168,7 +170,7 @@ func TestLongTask(t *testing.T) {
 // TestFollowUp continues a task with files. Two clicks must create one turn.
 func TestFollowUp(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "talk", Input: scripted("say one")})
 	token := regexp.MustCompile(`name="token" value="([^"]+)"`).FindStringSubmatch(b.get("/tasks/talk").body)[1]
 	for range 2 {
@@ -216,7 +218,7 @@ func TestFollowUp(t *testing.T) {
 // TestCancelTask opens a running task and cancels it.
 func TestCancelTask(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "slow", Input: scripted("say first")})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "slow", Input: scripted("wait 1h", "say never")})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "slow", Input: scripted("say queued")})
@@ -245,7 +247,8 @@ func TestApprovalPage(t *testing.T) {
 	is, s := onSite(t)
 	s.join("mo@example.com", people.RoleMember)
 	b, member := s.signIn("ann@example.com"), s.signIn("mo@example.com")
-	w := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
 	asked := func(id string) string {
 		s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: id, Input: scripted(calling("write_file", "path", "<b>.txt", "content", "x"), "say over")})
 		return s.approval(id)
@@ -278,7 +281,7 @@ func TestQuestionPage(t *testing.T) {
 	is, s := onSite(t)
 	s.join("mo@example.com", people.RoleMember)
 	b, member := s.signIn("ann@example.com"), s.signIn("mo@example.com")
-	w := s.worker(s.owner, store.NewWorker{Title: "Curious"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Curious"})
 	ask := func(id, question string) string {
 		s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: id, Input: scripted("tool ask_user "+question, "say It is {{last}}")})
 		return s.approval(id)

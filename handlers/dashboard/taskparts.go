@@ -10,6 +10,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // This file has the pages for parts that are too long for the page of a task: a turn with all its
@@ -19,7 +20,7 @@ import (
 type turnPage struct {
 	Task       store.Task
 	Path       string // of the task
-	Worker     store.Worker
+	Worker     workers.Worker
 	Turn       turnBlock
 	From, To   int64 // numbers of the first and the last step on the page; 0 without steps
 	StepsInAll int64
@@ -68,7 +69,7 @@ func (d *Dashboard) showTurn(w http.ResponseWriter, r *frame.Request) error {
 }
 
 // turn returns the turn with that seq of the task that the address names.
-func (d *Dashboard) turn(r *frame.Request, seq string) (store.Task, store.Worker, store.Turn, error) {
+func (d *Dashboard) turn(r *frame.Request, seq string) (store.Task, workers.Worker, store.Turn, error) {
 	task, worker, err := d.task(r)
 	if err != nil {
 		return task, worker, store.Turn{}, err

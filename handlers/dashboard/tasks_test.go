@@ -16,6 +16,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // scripted returns an instruction that the offline model carries out line by line.
@@ -32,7 +33,7 @@ func calling(name string, arguments ...string) string {
 }
 
 // worker creates a worker as that user.
-func (s *site) worker(who people.Identity, n store.NewWorker) store.Worker {
+func (s *site) worker(who people.Identity, n workers.NewWorker) workers.Worker {
 	s.t.Helper()
 	w, _, err := s.store.Workers.CreateWorker(s.t.Context(), who.Caller, n, db.IdempotencyKey{})
 	s.ok(err)
@@ -75,8 +76,8 @@ func TestTaskFilters(t *testing.T) {
 	is.Equal(empty.has("Filter tasks"), false) // there is nothing to filter
 	empty.shows("There are no tasks yet", "curl "+s.url+"/api/tasks", "@mail.example")
 
-	scribe := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
-	clerk := s.worker(s.owner, store.NewWorker{Title: "Clerk"})
+	scribe := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
+	clerk := s.worker(s.owner, workers.NewWorker{Title: "Clerk"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: scribe.ID, Title: "first letter", Input: scripted("say done")})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: scribe.ID, Title: "second letter", Input: scripted("fail 400 no")})
 	ui := s.owner
@@ -128,7 +129,7 @@ func TestTaskFilters(t *testing.T) {
 // TestTaskPaging reads a long list to its end, with a filter.
 func TestTaskPaging(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
 	for i := range 120 {
 		s.begin(s.owner, store.NewTurn{WorkerID: w.ID, Title: fmt.Sprintf("task %d", i), Input: scripted("say " + fmt.Sprint(i%2))})
 	}
@@ -164,7 +165,7 @@ func claimed(t testing.TB, st *store.Store, n store.NewTurn) store.Claim {
 	t.Helper()
 	is, ctx := is.New(t), t.Context()
 	who, _ := storetest.Caller(t, st, "Acme", "ann@example.com", people.RoleOwner)
-	w, _, err := st.Workers.CreateWorker(ctx, who.Caller, store.NewWorker{Title: "Busy"}, db.IdempotencyKey{})
+	w, _, err := st.Workers.CreateWorker(ctx, who.Caller, workers.NewWorker{Title: "Busy"}, db.IdempotencyKey{})
 	is.NoErr(err)
 	n.Caller, n.WorkerID, n.Budget = who.Caller, w.ID, store.BudgetLow
 	_, err = st.CreateTurn(ctx, n)
@@ -181,11 +182,11 @@ func TestTaskAccess(t *testing.T) {
 	is, s, owner := asOwner(t)
 	member := s.signIn(s.join("mo@example.com", people.RoleMember).Email)
 	eve, _ := storetest.Caller(t, s.store, "Other", "eve@example.com", people.RoleOwner)
-	private := s.worker(s.owner, store.NewWorker{Title: "Secret", Visibility: store.Private})
-	public := s.worker(s.owner, store.NewWorker{Title: "Open"})
+	private := s.worker(s.owner, workers.NewWorker{Title: "Secret", Visibility: workers.Private})
+	public := s.worker(s.owner, workers.NewWorker{Title: "Open"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: private.ID, Title: "hidden", Input: scripted("say x")})
 	shown := s.carryOut(s.owner, store.NewTurn{WorkerID: public.ID, Title: "shown", Input: scripted("say x")})
-	theirs := s.worker(eve, store.NewWorker{Title: "Theirs"})
+	theirs := s.worker(eve, workers.NewWorker{Title: "Theirs"})
 	s.carryOut(eve, store.NewTurn{WorkerID: theirs.ID, TaskID: "same", Input: scripted("say theirs")})
 
 	is.Equal(member.get("/tasks").listed(), []string{"shown"})
@@ -202,7 +203,7 @@ func TestTaskAccess(t *testing.T) {
 // TestTaskNames opens tasks with ids of clients, by the url field of the API.
 func TestTaskNames(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
 	for _, id := range []string{"order-1", "A.b_c:d-9", "...", "new", "-", strings.Repeat("x", 128)} {
 		s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: id, Title: "named " + id, Input: scripted(calling("list_files"), "say done")})
 		var got struct {

@@ -8,6 +8,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestManyTasks changes several tasks with one form, each as the user may, and checks the result in
@@ -17,9 +18,9 @@ func TestManyTasks(t *testing.T) {
 	ctx := t.Context()
 	mo := s.join("mo@example.com", people.RoleMember)
 	ann, member := s.signIn("ann@example.com"), s.signIn("mo@example.com")
-	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
-	hidden := s.worker(s.owner, store.NewWorker{Title: "Hidden", Visibility: store.Private})
-	task := func(who people.Identity, worker store.Worker, script ...string) string {
+	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
+	hidden := s.worker(s.owner, workers.NewWorker{Title: "Hidden", Visibility: workers.Private})
+	task := func(who people.Identity, worker workers.Worker, script ...string) string {
 		return s.carryOut(who, store.NewTurn{WorkerID: worker.ID, Input: scripted(script...)}).TaskID
 	}
 	failed, failedToo, fine := task(s.owner, w, "fail 400 no"), task(mo, w, "fail 400 no"), task(s.owner, w, "say x")
@@ -59,7 +60,7 @@ func TestManyTasks(t *testing.T) {
 // does not become that of a member.
 func TestRunAgainForWhom(t *testing.T) {
 	is, s, ann := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "talk", Input: scripted("say one")})
 	is.Equal(ann.send(ann.form("/tasks/talk", []string{"input", scripted("fail 400 no"), "budget", "low"}, "n.txt", "x")).status, 303)
 	is.Equal(s.ended("talk").Status, store.Failed)
@@ -84,8 +85,9 @@ func TestRunAgainForWhom(t *testing.T) {
 func TestWaitingTasksComeFirst(t *testing.T) {
 	is, s := onSite(t)
 	s.join("mo@example.com", people.RoleMember)
-	careful := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
-	plain := s.worker(s.owner, store.NewWorker{Title: "Plain"})
+	careful := s.worker(s.owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
+	plain := s.worker(s.owner, workers.NewWorker{Title: "Plain"})
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	asks := s.begin(s.owner, store.NewTurn{WorkerID: careful.ID, Title: "asks first", Input: scripted(calling("write_file", "path", "a.txt", "content", "x"), "say done")})
 	storetest.Eventually(t, "a task that asks", func() bool {

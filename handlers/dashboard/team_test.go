@@ -5,14 +5,15 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestTeamOnPages checks that the page of a task links to the workers that it has run, and that
 // their pages link back.
 func TestTeamOnPages(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
-	s.worker(s.owner, store.NewWorker{Title: "Reader"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
+	s.worker(s.owner, workers.NewWorker{Title: "Reader"})
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "team", Input: scripted(
 		calling("run_worker", "worker", "Reader", "input", "Read this <b>."), "say done")})
 	is.Equal(turn.Status, store.Completed)

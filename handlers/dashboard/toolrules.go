@@ -6,7 +6,7 @@ import (
 
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner/toolset"
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // toolRules is the data of the fields for one list of rules. The user chooses the default or "only
@@ -29,7 +29,7 @@ func (v workerFields) Rules(name string) toolRules {
 	if name == "strangerTools" {
 		r.Legend = v.lang.T("Tools for non-members")
 		r.Default = v.lang.T("Files of the task's own folder, and publishing")
-		r.suggested = ruledTools(toolset.StrangerTools(store.WorkerSettings{}))
+		r.suggested = ruledTools(toolset.StrangerTools(workers.Settings{}))
 		r.Hint = v.lang.T("Tasks of non-members, such as mail from strangers, " +
 			"may call only tools that are allowed both here and above.")
 	}
@@ -50,7 +50,7 @@ func (r toolRules) Checked(name string) bool {
 }
 
 // ruledTools returns the tools that rules name.
-func ruledTools(rules store.ToolRules) (names []string) {
+func ruledTools(rules workers.ToolRules) (names []string) {
 	for _, r := range rules {
 		names = append(names, r.Tool)
 	}
@@ -64,28 +64,28 @@ func (r toolRules) OtherField() string    { return r.Name + "Other" }
 
 // rulesOf reads the rules with that name. It returns nil if the form does not have
 // them, and a pointer to nil for the default.
-func rulesOf(f *frame.Form, name string) *store.ToolRules {
-	var rules store.ToolRules
+func rulesOf(f *frame.Form, name string) *workers.ToolRules {
+	var rules workers.ToolRules
 	switch f.Get(name + "Mode") {
 	case "":
 		return nil
 	case "only":
-		rules = store.ToolRules{}
+		rules = workers.ToolRules{}
 		hosts, commands := namesOf(f, name+"Hosts"), namesOf(f, name+"Commands")
 		tools := namesOf(f, name)
 		// A tool with an argument is allowed even if it is not checked.
-		if len(hosts) > 0 && !slices.Contains(tools, store.HostsTool) {
-			tools = append(tools, store.HostsTool)
+		if len(hosts) > 0 && !slices.Contains(tools, workers.HostsTool) {
+			tools = append(tools, workers.HostsTool)
 		}
-		if len(commands) > 0 && !slices.Contains(tools, store.CommandsTool) {
-			tools = append(tools, store.CommandsTool)
+		if len(commands) > 0 && !slices.Contains(tools, workers.CommandsTool) {
+			tools = append(tools, workers.CommandsTool)
 		}
 		for _, t := range append(tools, namesOf(f, name+"Other")...) {
-			r := store.ToolRule{Tool: t}
+			r := workers.ToolRule{Tool: t}
 			switch t {
-			case store.HostsTool:
+			case workers.HostsTool:
 				r.Hosts = hosts
-			case store.CommandsTool:
+			case workers.CommandsTool:
 				r.Commands = commands
 			}
 			rules = append(rules, r)
@@ -95,7 +95,7 @@ func rulesOf(f *frame.Form, name string) *store.ToolRules {
 }
 
 // showRules fills the fields of the list with that name. own are the tools with a check box.
-func showRules(f *frame.Form, name string, rules store.ToolRules, own []string) {
+func showRules(f *frame.Form, name string, rules workers.ToolRules, own []string) {
 	f.Values.Set(name+"Mode", "default")
 	if rules != nil {
 		f.Values.Set(name+"Mode", "only")

@@ -3,23 +3,24 @@ package dashboard_test
 import (
 	"testing"
 
-	"journeyman/store"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestToolRules opens the rules of a worker, sends them back unchanged, and changes them.
 func TestToolRules(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Clerk", Workspace: store.TaskWorkspace, Settings: store.WorkerSettings{
-		Tools:         store.ToolRules{{Tool: "gone.send"}, {Tool: "web_fetch", Hosts: []string{"*.example.org", "a.test"}}, {Tool: "read_file"}},
-		StrangerTools: store.ToolRules{}}})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Clerk", Workspace: workers.TaskWorkspace, Settings: workers.Settings{
+		Tools: workers.ToolRules{{Tool: "gone.send"}, {Tool: "web_fetch", Hosts: []string{"*.example.org",
+			"a.test"}}, {Tool: "read_file"}},
+		StrangerTools: workers.ToolRules{}}})
 	path := "/workers/" + w.ID + "/settings"
 	p := b.get(path)
 	p.shows(`name="toolsMode" value="only" checked`, `name="tools" value="web_fetch" checked`, `name="tools" value="shell">`,
 		`value="*.example.org a.test"`, `value="gone.send"`, `name="strangerToolsMode" value="only" checked`, `<option value="task" selected`)
 	base := []string{"title", "Clerk", "visibility", "public", "toolsMode", "only", "tools", "read_file", "tools", "web_fetch", "toolsHosts", "*.example.org a.test",
 		"toolsOther", "gone.send", "strangerToolsMode", "only", "workspace", "task"}
-	now := func() store.Worker {
+	now := func() workers.Worker {
 		w, err := s.store.Workers.Worker(t.Context(), s.owner.Caller, w.ID)
 		is.NoErr(err)
 		return w
@@ -29,8 +30,8 @@ func TestToolRules(t *testing.T) {
 	p = b.post(path, append(base, "strangerTools", "read_file", "strangerToolsOther", "gone.read")...)
 	p.shows("names &#34;gone.read&#34;, which is no tool", `name="strangerTools" value="read_file" checked`)
 	is.Equal(b.post(path, "title", "Clerk", "visibility", "public", "toolsMode", "default", "strangerToolsMode", "default", "workspace", "shared").status, 303)
-	is.Equal(now().Settings, store.WorkerSettings{ApprovalTools: []string{}, MCPTools: []string{}})
-	is.Equal(now().Workspace, store.SharedWorkspace)
+	is.Equal(now().Settings, workers.Settings{ApprovalTools: []string{}, MCPTools: []string{}})
+	is.Equal(now().Workspace, workers.SharedWorkspace)
 	p = b.get(path)
 	p.shows(`name="toolsMode" value="default" checked`, `name="tools" value="shell" checked`, `name="strangerTools" value="publish_file" checked`,
 		`name="strangerTools" value="shell">`) // the tools of the default, so that the user can remove some
@@ -39,8 +40,9 @@ func TestToolRules(t *testing.T) {
 	s.join("mo@example.com", people.RoleMember)
 	mo := s.signIn("mo@example.com")
 	mo.get(path).shows("<dt>Tools</dt><dd>all</dd>", "<code>publish_file</code>", "one folder for all tasks")
-	_, err := s.store.Workers.UpdateWorker(t.Context(), s.owner.Caller, w.ID, store.WorkerPatch{Tools: &store.ToolRules{{Tool: "shell", Commands: []string{"git", "ls"}}},
-		StrangerTools: &store.ToolRules{}})
+	_, err := s.store.Workers.UpdateWorker(t.Context(), s.owner.Caller, w.ID,
+		workers.Patch{Tools: &workers.ToolRules{{Tool: "shell", Commands: []string{"git", "ls"}}},
+			StrangerTools: &workers.ToolRules{}})
 	is.NoErr(err)
 	mo.get(path).shows("<code>shell: git ls</code>", "<dt>Tools for non-members</dt><dd>none</dd>")
 }

@@ -13,6 +13,7 @@ import (
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // used records usage of n workers on each of the last days.
@@ -20,7 +21,7 @@ func (s *site) used(number, days int) {
 	s.t.Helper()
 	for i := range number {
 		w, _, err := s.store.Workers.CreateWorker(s.t.Context(), s.owner.Caller,
-			store.NewWorker{Title: "<b>Worker</b> " + strconv.Itoa(i) + strings.Repeat(` "`, 60)}, db.IdempotencyKey{})
+			workers.NewWorker{Title: "<b>Worker</b> " + strconv.Itoa(i) + strings.Repeat(` "`, 60)}, db.IdempotencyKey{})
 		s.ok(err)
 		storetest.Exec(s.t, s.store, `INSERT INTO usage (organization_id, day, worker_id, api_key_id, triggered_by, turns, failures, steps, input_tokens, output_tokens, cost, duration_ms)
 			WITH RECURSIVE d(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM d WHERE n < ?) SELECT ?, ? - n, ?, ?, 'api',

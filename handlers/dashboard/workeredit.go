@@ -7,8 +7,8 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // Two users may have the settings of a worker open at once. So a form carries the state at which it
@@ -46,7 +46,7 @@ func editedFields() []editedField {
 }
 
 // workerText returns a field of a worker as text.
-func workerText(r *frame.Request, w store.Worker, field string) string {
+func workerText(r *frame.Request, w workers.Worker, field string) string {
 	switch field {
 	case "title":
 		return w.Title
@@ -63,7 +63,7 @@ func workerText(r *frame.Request, w store.Worker, field string) string {
 }
 
 // setBase stores in a form the state of the worker at its opening.
-func setBase(f *frame.Form, w store.Worker) {
+func setBase(f *frame.Form, w workers.Worker) {
 	f.Values.Set("revision", w.Revision())
 	f.Values.Set("version", strconv.FormatInt(w.Version, 10))
 	for field, value := range map[string]string{"title": w.Title, "summary": w.Summary,
@@ -84,7 +84,7 @@ func (v workerFields) Base() (fields []frame.Option) {
 }
 
 // base returns the worker as it was when the form was opened. now is the worker as it is.
-func (d *Dashboard) base(r *frame.Request, f *frame.Form, now store.Worker) (store.Worker, error) {
+func (d *Dashboard) base(r *frame.Request, f *frame.Form, now workers.Worker) (workers.Worker, error) {
 	revision := f.Get("revision")
 	if revision == "" || revision == now.Revision() {
 		return now, nil
@@ -96,8 +96,8 @@ func (d *Dashboard) base(r *frame.Request, f *frame.Form, now store.Worker) (sto
 	base := now
 	base.SetContent(v.WorkerContent)
 	base.Title, base.Summary = f.Get("was.title"), f.Get("was.summary")
-	base.Visibility = store.Visibility(f.Get("was.visibility"))
-	base.Workspace = store.WorkspaceKind(f.Get("was.workspace"))
+	base.Visibility = workers.Visibility(f.Get("was.visibility"))
+	base.Workspace = workers.WorkspaceKind(f.Get("was.workspace"))
 	base.KeepTaskDays = nil
 	if n, err := strconv.ParseInt(f.Get("was.keepTaskDays"), 10, 32); err == nil {
 		base.KeepTaskDays = &n
@@ -107,7 +107,7 @@ func (d *Dashboard) base(r *frame.Request, f *frame.Form, now store.Worker) (sto
 
 // saveWorker applies the changes of a form. If somebody else has changed the same fields meanwhile,
 // it returns these and changes nothing.
-func (d *Dashboard) saveWorker(r *frame.Request, f *frame.Form, now store.Worker) ([]fieldDiff, error) {
+func (d *Dashboard) saveWorker(r *frame.Request, f *frame.Form, now workers.Worker) ([]fieldDiff, error) {
 	patch, err := d.workerPatch(r, f, &now)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (d *Dashboard) saveWorker(r *frame.Request, f *frame.Form, now store.Worker
 // merge compares the edited worker and the current worker with base. It returns the fields that
 // both have changed differently. If there are some, the form gets the current worker as its base,
 // and keeps the user's values.
-func (d *Dashboard) merge(r *frame.Request, f *frame.Form, base, edited, now store.Worker) (both []fieldDiff) {
+func (d *Dashboard) merge(r *frame.Request, f *frame.Form, base, edited, now workers.Worker) (both []fieldDiff) {
 	fresh := d.settingsForm(now)
 	for _, field := range editedFields() {
 		was, mine := workerText(r, base, field.name), workerText(r, edited, field.name)

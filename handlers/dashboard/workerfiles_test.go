@@ -13,6 +13,7 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/workers"
 )
 
 var previews = regexp.MustCompile(`<th scope="row"><a href="([^"]*/preview/[^"]*)">([^<]*)</a>`)
@@ -30,7 +31,7 @@ func (p page) previews() map[string]string {
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 
 // publish publishes a text file of a worker.
-func (s *site) publish(w store.Worker, path, content string) {
+func (s *site) publish(w workers.Worker, path, content string) {
 	s.t.Helper()
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Input: scripted(calling("write_file", "path", path, "content", content), calling("publish_file", "path", path))})
 	if turn.Status != store.Completed {
@@ -39,7 +40,7 @@ func (s *site) publish(w store.Worker, path, content string) {
 }
 
 // publishBytes publishes a binary file of a worker.
-func (b *browser) publishBytes(w store.Worker, name string, content []byte) {
+func (b *browser) publishBytes(w workers.Worker, name string, content []byte) {
 	b.t.Helper()
 	p := b.send(b.form("/workers/"+w.ID+"/run", []string{"input", scripted(calling("publish_file", "path", name))}, name, string(content)))
 	if turn := b.ended(strings.TrimPrefix(p.location(), "/tasks/")); turn.Status != store.Completed {
@@ -49,7 +50,7 @@ func (b *browser) publishBytes(w store.Worker, name string, content []byte) {
 
 func TestFileList(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Printer"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Printer"})
 	path := "/workers/" + w.ID + "/files"
 	b.get(path).shows("This worker has published no files yet", "curl "+s.url)
 	s.publish(w, "a.txt", "first")
@@ -89,7 +90,7 @@ func TestFileList(t *testing.T) {
 
 func TestFilePreviews(t *testing.T) {
 	_, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{})
+	w := s.worker(s.owner, workers.NewWorker{})
 	png, err := base64.StdEncoding.DecodeString(pixel)
 	is.New(t).NoErr(err)
 	pdf, err := os.ReadFile("testdata/one.pdf")

@@ -13,31 +13,31 @@ import (
 
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner"
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // workerPatch reads the fields of a worker and checks them as the API does. before is the
 // worker that the form changes. It is nil for a new worker, whose title may be empty.
-func (d *Dashboard) workerPatch(r *frame.Request, f *frame.Form, before *store.Worker) (store.WorkerPatch, error) {
+func (d *Dashboard) workerPatch(r *frame.Request, f *frame.Form, before *workers.Worker) (workers.Patch, error) {
 	title, summary := strings.TrimSpace(f.Text("title")), strings.TrimSpace(f.Text("summary"))
 	instructions, model := f.Text("instructions"), f.ChosenModel()
 	approvalTools, mcpTools := namesOf(f, "approvalTools", "otherApprovalTools"), namesOf(f, "mcpTools")
-	p := store.WorkerPatch{Title: &title, Summary: &summary, Instructions: &instructions, ApprovalTools: &approvalTools,
+	p := workers.Patch{Title: &title, Summary: &summary, Instructions: &instructions, ApprovalTools: &approvalTools,
 		MCPTools: &mcpTools, Tools: rulesOf(f, "tools"), StrangerTools: rulesOf(f, "strangerTools")}
-	if v := store.Visibility(f.Get("visibility")); v != "" {
+	if v := workers.Visibility(f.Get("visibility")); v != "" {
 		p.Visibility = &v
 	}
-	if v := store.WorkspaceKind(f.Get("workspace")); v != "" {
+	if v := workers.WorkspaceKind(f.Get("workspace")); v != "" {
 		p.Workspace = &v
 	}
-	effort := store.Effort(f.Get("effort"))
+	effort := workers.Effort(f.Get("effort"))
 	temperature, wrongTemperature := temperatureOf(f)
 	p.Effort, p.Temperature = &effort, &temperature
 	days, wrongDays := keepTaskDays(f)
 	p.KeepTaskDays = &days
 	if before == nil {
-		before = &store.Worker{}
+		before = &workers.Worker{}
 		if title == "" {
 			p.Title = nil
 		}
@@ -48,12 +48,12 @@ func (d *Dashboard) workerPatch(r *frame.Request, f *frame.Form, before *store.W
 		p.Model = &model
 	}
 	var wrong db.Fields
-	d.Runner.CheckWorker(r.Context(), r.Who.Caller, &wrong, runner.Draft{WorkerPatch: p}, before.Settings)
+	d.Runner.CheckWorker(r.Context(), r.Who.Caller, &wrong, runner.Draft{Patch: p}, before.Settings)
 	if broken != nil {
 		wrong.Add("outputSchema", "%s", broken.Error())
 	}
-	wrong.Check(!wrongDays, "keepTaskDays", "must be an integer from 0 to %d", store.MaxKeepTaskDays)
-	wrong.Check(!wrongTemperature, "temperature", "must be a number from 0 to %d", store.MaxTemperature)
+	wrong.Check(!wrongDays, "keepTaskDays", "must be an integer from 0 to %d", workers.MaxKeepTaskDays)
+	wrong.Check(!wrongTemperature, "temperature", "must be a number from 0 to %d", workers.MaxTemperature)
 	p.Model = &model // an empty name is valid: it removes the worker's own model
 	return p, wrong.Err()
 }
@@ -112,21 +112,21 @@ func checkSchemaText(text string) error {
 
 // changes returns p without the fields that the worker already has. A form sends all fields, and
 // only real changes may create a new version of the worker.
-func changes(p store.WorkerPatch, w store.Worker) store.WorkerPatch {
+func changes(p workers.Patch, w workers.Worker) workers.Patch {
 	now := w.Settings
-	return store.WorkerPatch{Title: changed(p.Title, w.Title, equal), Summary: changed(p.Summary, w.Summary, equal),
+	return workers.Patch{Title: changed(p.Title, w.Title, equal), Summary: changed(p.Summary, w.Summary, equal),
 		Instructions:  changed(p.Instructions, w.Instructions, equal),
 		Visibility:    changed(p.Visibility, w.Visibility, equal),
 		Workspace:     changed(p.Workspace, w.Workspace, equal),
-		KeepTaskDays:  changed(p.KeepTaskDays, w.KeepTaskDays, store.EqualDays),
+		KeepTaskDays:  changed(p.KeepTaskDays, w.KeepTaskDays, workers.EqualDays),
 		OutputSchema:  changed(p.OutputSchema, w.OutputSchema, sameJSON),
 		Model:         changed(p.Model, now.Model, equal),
 		ApprovalTools: changed(p.ApprovalTools, now.ApprovalTools, slices.Equal),
 		MCPTools:      changed(p.MCPTools, now.MCPTools, slices.Equal),
-		Tools:         changed(p.Tools, now.Tools, store.ToolRules.Equal),
-		StrangerTools: changed(p.StrangerTools, now.StrangerTools, store.ToolRules.Equal),
+		Tools:         changed(p.Tools, now.Tools, workers.ToolRules.Equal),
+		StrangerTools: changed(p.StrangerTools, now.StrangerTools, workers.ToolRules.Equal),
 		Effort:        changed(p.Effort, now.Effort, equal),
-		Temperature:   changed(p.Temperature, now.Temperature, store.EqualNumbers[float64])}
+		Temperature:   changed(p.Temperature, now.Temperature, workers.EqualNumbers[float64])}
 }
 
 // changed returns v, or nil if it holds the same value as before.

@@ -9,12 +9,12 @@ import (
 	"github.com/matryer/is"
 	"golang.org/x/net/html"
 
-	"journeyman/store"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // madeWorker returns the worker to whose page an answer redirects.
-func (s *site) madeWorker(p page) store.Worker {
+func (s *site) madeWorker(p page) workers.Worker {
 	s.t.Helper()
 	id, _, _ := strings.Cut(strings.TrimPrefix(p.location(), "/workers/"), "/")
 	id, _, _ = strings.Cut(id, "?")
@@ -36,11 +36,11 @@ func TestFormWorker(t *testing.T) {
 		return b.post(path, fields...)
 	}
 	w := s.madeWorker(post("/workers"))
-	is.Equal(w.Visibility, store.Public)
+	is.Equal(w.Visibility, workers.Public)
 	is.Equal(string(w.OutputSchema), `{"type": "object"}`)
 
 	settings := "/workers/" + w.ID + "/settings"
-	update := func() store.Worker {
+	update := func() workers.Worker {
 		is.Equal(post(settings).status, http.StatusSeeOther)
 		now, err := s.store.Workers.Worker(t.Context(), s.owner.Caller, w.ID)
 		is.NoErr(err)
@@ -82,7 +82,7 @@ func TestFormWorkerOnce(t *testing.T) {
 	}
 	w := s.madeWorker(page{header: http.Header{"Location": {ids[0]}}})
 	is.True(w.Instructions != "" && w.Title != "")
-	others, _, err := s.store.Workers.List(t.Context(), s.owner.Caller, store.WorkerQuery{Limit: 10})
+	others, _, err := s.store.Workers.List(t.Context(), s.owner.Caller, workers.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(len(others), 1)
 	s.join("mo@example.com", people.RoleMember)
@@ -99,26 +99,31 @@ func TestFormWorkerOnce(t *testing.T) {
 func TestTwoPeopleEdit(t *testing.T) {
 	_, s, b := asOwner(t)
 	for name, tt := range map[string]struct {
-		theirs     store.WorkerPatch
+		theirs     workers.Patch
 		change     []string // fields of the second form that its user changed
 		status     int
 		want       string // instructions, title, model and tools afterwards
 		says, form string
 	}{
-		"different fields": {store.WorkerPatch{Model: new("offline")}, []string{"instructions", "Mine."},
+		"different fields": {workers.Patch{Model: new("offline")}, []string{"instructions", "Mine."},
 			http.StatusSeeOther, "Mine. Clerk offline", "", ""},
-		"different, of no version": {store.WorkerPatch{Title: new("Theirs")}, []string{"instructions", "Mine."},
+		"different, of no version": {workers.Patch{Title: new("Theirs")}, []string{"instructions", "Mine."},
 			http.StatusSeeOther, "Mine. Theirs ", "", ""},
-		"the same field": {store.WorkerPatch{Instructions: new("Theirs."), Model: new("offline")}, []string{"instructions", "Mine."},
+		"the same field": {workers.Patch{Instructions: new("Theirs."), Model: new("offline")}, []string{"instructions",
+			"Mine."},
 			http.StatusConflict, "Theirs. Clerk offline", "Theirs.", "Mine."},
-		"the same title":      {store.WorkerPatch{Title: new("Theirs")}, []string{"title", "Mine"}, http.StatusConflict, "Be brief. Theirs ", "Theirs", "Mine"},
-		"the same value":      {store.WorkerPatch{Instructions: new("Same.")}, []string{"instructions", "Same."}, http.StatusSeeOther, "Same. Clerk ", "", ""},
-		"nothing":             {store.WorkerPatch{Instructions: new("Theirs.")}, nil, http.StatusSeeOther, "Theirs. Clerk ", "", ""},
-		"tools and approvals": {store.WorkerPatch{ApprovalTools: &[]string{"shell"}}, []string{"toolsMode", "only", "tools", "read_file"}, http.StatusSeeOther, "Be brief. Clerk  read_file shell", "", ""},
+		"the same title": {workers.Patch{Title: new("Theirs")}, []string{"title", "Mine"}, http.StatusConflict,
+			"Be brief. Theirs ", "Theirs", "Mine"},
+		"the same value": {workers.Patch{Instructions: new("Same.")}, []string{"instructions", "Same."},
+			http.StatusSeeOther, "Same. Clerk ", "", ""},
+		"nothing": {workers.Patch{Instructions: new("Theirs.")}, nil, http.StatusSeeOther, "Theirs. Clerk ", "",
+			""},
+		"tools and approvals": {workers.Patch{ApprovalTools: &[]string{"shell"}}, []string{"toolsMode", "only", "tools",
+			"read_file"}, http.StatusSeeOther, "Be brief. Clerk  read_file shell", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			w := s.worker(s.owner, store.NewWorker{Title: "Clerk", Instructions: "Be brief."})
+			w := s.worker(s.owner, workers.NewWorker{Title: "Clerk", Instructions: "Be brief."})
 			settings := "/workers/" + w.ID + "/settings"
 			values := formValues(b.get(settings).body)
 			is.Equal(values["revision"], w.Revision())

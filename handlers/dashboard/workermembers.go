@@ -6,16 +6,16 @@ import (
 	"strings"
 
 	"journeyman/handlers/dashboard/frame"
-	"journeyman/store"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // A workerMembersPage is the data of the page of a worker's members.
 type workerMembersPage struct {
 	Form       *frame.Form
-	Members    []store.WorkerMember // at most membersShown
-	More       int                  // members that the page does not list
-	Candidates []people.Member      // suggestions for an invitation
+	Members    []workers.Member // at most membersShown
+	More       int              // members that the page does not list
+	Candidates []people.Member  // suggestions for an invitation
 }
 
 // membersShown bounds the list. Only a worker of a large organization has more members.

@@ -10,6 +10,7 @@ import (
 	"journeyman/runner"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // A newWorkerPage is the data of the page for a new worker. The page has three ways to create one.
@@ -27,8 +28,8 @@ type newWorkerPage struct {
 
 // newWorkerPage returns the page with empty forms and the usual choices.
 func (d *Dashboard) newWorkerPage(r *frame.Request) newWorkerPage {
-	fields := frame.NewForm(map[string]string{"visibility": string(store.Public),
-		"workspace": string(store.SharedWorkspace)})
+	fields := frame.NewForm(map[string]string{"visibility": string(workers.Public),
+		"workspace": string(workers.SharedWorkspace)})
 	return newWorkerPage{Box: d.NewRunBox(r, "/run", r.T("What should be done?"), r.T("Run")), Prompt: frame.NewForm(nil),
 		Fields: d.workerFields(r, fields), Import: frame.NewForm(nil), Gallery: starters.NewGallery(d.Frame)}
 }
@@ -40,7 +41,7 @@ func turnOfAnything(_ *frame.Request, f *frame.Form) store.NewTurn {
 	}
 	made := runner.WorkerFor(f.Get("input"))
 	if f.Get("from") != "home" {
-		made.Origin = store.CreatedOrigin // the user has opened the page for a new worker
+		made.Origin = workers.CreatedOrigin // the user has opened the page for a new worker
 	}
 	return store.NewTurn{NewWorker: made}
 }
@@ -87,12 +88,12 @@ func (d *Dashboard) createWorker(_ http.ResponseWriter, r *frame.Request, f *fra
 func (d *Dashboard) draft(r *frame.Request, f *frame.Form) (runner.Draft, error) {
 	if !fromPrompt(f) {
 		patch, err := d.workerPatch(r, f, nil)
-		return runner.Draft{WorkerPatch: patch}, err
+		return runner.Draft{Patch: patch}, err
 	}
 	draft := runner.Draft{Prompt: strings.TrimSpace(f.Text("prompt"))}
 	var wrong db.Fields
 	wrong.Check(draft.Prompt != "", "prompt", "is required")
-	d.Runner.CheckWorker(r.Context(), r.Who.Caller, &wrong, draft, store.WorkerSettings{})
+	d.Runner.CheckWorker(r.Context(), r.Who.Caller, &wrong, draft, workers.Settings{})
 	return draft, wrong.Err()
 }
 

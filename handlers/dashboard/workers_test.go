@@ -14,6 +14,7 @@ import (
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // hostile is a text that must have no effect on any page.
@@ -38,11 +39,11 @@ func TestWorkerList(t *testing.T) {
 	is, s, b := asOwner(t)
 	b.get("/workers").shows("There are no workers yet", "curl "+s.url+"/api/tasks")
 	mo := s.join("mo@example.com", people.RoleMember)
-	s.worker(mo, store.NewWorker{Title: "Mo's own", Visibility: store.Private})
+	s.worker(mo, workers.NewWorker{Title: "Mo's own", Visibility: workers.Private})
 	for i := range 30 {
-		s.worker(s.owner, store.NewWorker{Title: fmt.Sprintf("Worker %02d", i), Summary: "does things"})
+		s.worker(s.owner, workers.NewWorker{Title: fmt.Sprintf("Worker %02d", i), Summary: "does things"})
 	}
-	busy := s.worker(s.owner, store.NewWorker{Title: hostile, Summary: hostile})
+	busy := s.worker(s.owner, workers.NewWorker{Title: hostile, Summary: hostile})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: busy.ID, Input: scripted("say done")})
 
 	first := b.get("/workers")
@@ -66,7 +67,8 @@ func TestWorkerList(t *testing.T) {
 
 func TestWorkerPage(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: hostile, Summary: hostile, Instructions: hostile + strings.Repeat("ü", 18_000)})
+	w := s.worker(s.owner, workers.NewWorker{Title: hostile, Summary: hostile, Instructions: hostile + strings.Repeat("ü",
+		18_000)})
 	p := b.get("/workers/" + w.ID)
 	is.Equal(p.status, http.StatusOK)
 	is.True(p.harmless())
@@ -92,7 +94,7 @@ func TestWorkerPage(t *testing.T) {
 
 func TestRunTwiceIsOneTask(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{})
+	w := s.worker(s.owner, workers.NewWorker{})
 	run := func(token, input string) string {
 		p := b.send(b.form("/workers/"+w.ID+"/run", []string{"input", input, "budget", "low", "token", token}))
 		is.Equal(p.status, http.StatusSeeOther)
@@ -112,7 +114,7 @@ func TestRunTwiceIsOneTask(t *testing.T) {
 
 func TestRunRefused(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{})
+	w := s.worker(s.owner, workers.NewWorker{})
 	p := b.send(b.form("/workers/"+w.ID+"/run", []string{"input", "  ", "budget", "low"}))
 	p.answers(http.StatusUnprocessableEntity).shows(`id="e-input"`, "must not be empty", `value="low" selected`)
 	p = b.send(b.form("/workers/"+w.ID+"/run", []string{"input", hostile, "budget", "vast"}))
@@ -158,12 +160,14 @@ func TestNewWorker(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(made.Title, "Clerk")
 	is.Equal(made.Instructions, "One.\nTwo.")
-	is.Equal(made.Visibility, store.Private)
+	is.Equal(made.Visibility, workers.Private)
 	is.Equal(string(made.OutputSchema), `{"type": "object"}`)
-	is.Equal(made.Settings, store.WorkerSettings{Model: "offline", ApprovalTools: []string{"publish_file", "write_file", "crm.delete", "crm.send"},
-		MCPTools: []string{"crm", "files.read"}, StrangerTools: store.ToolRules{},
-		Tools: store.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"example.com", "*.example.org"}}, {Tool: "shell", Commands: []string{"git"}}}})
-	is.Equal(made.Workspace, store.TaskWorkspace)
+	is.Equal(made.Settings, workers.Settings{Model: "offline", ApprovalTools: []string{"publish_file", "write_file",
+		"crm.delete", "crm.send"},
+		MCPTools: []string{"crm", "files.read"}, StrangerTools: workers.ToolRules{},
+		Tools: workers.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"example.com", "*.example.org"}},
+			{Tool: "shell", Commands: []string{"git"}}}})
+	is.Equal(made.Workspace, workers.TaskWorkspace)
 }
 
 func TestNewWorkerRefused(t *testing.T) {
@@ -227,8 +231,9 @@ func TestCheckSchema(t *testing.T) {
 
 func TestWorkerSettings(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Clerk", OutputSchema: []byte(`{"type":"object"}`), Instructions: "Be brief.",
-		Settings: store.WorkerSettings{ApprovalTools: []string{"write_file", "crm.send"}, MCPTools: []string{"crm"}}})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Clerk", OutputSchema: []byte(`{"type":"object"}`),
+		Instructions: "Be brief.",
+		Settings:     workers.Settings{ApprovalTools: []string{"write_file", "crm.send"}, MCPTools: []string{"crm"}}})
 	path := "/workers/" + w.ID + "/settings"
 	p := b.get(path)
 	p.shows(`value="Clerk"`, "Be brief.</textarea>", "{\n  &#34;type&#34;: &#34;object&#34;\n}", `value="write_file" checked`, `value="crm.send"`, `value="crm"`)
@@ -246,9 +251,9 @@ func TestWorkerSettings(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(now.Version, int64(2))
 	is.Equal(now.Title+now.Summary+now.Instructions+string(now.Visibility)+string(now.OutputSchema), "Chief clerkxprivate")
-	is.Equal(now.Settings, store.WorkerSettings{ApprovalTools: []string{}, MCPTools: []string{}})
+	is.Equal(now.Settings, workers.Settings{ApprovalTools: []string{}, MCPTools: []string{}})
 
-	other := s.worker(s.owner, store.NewWorker{Title: "Other"})
+	other := s.worker(s.owner, workers.NewWorker{Title: "Other"})
 	theirs := s.signIn(s.join("mo@example.com", people.RoleMember).Email).get("/workers/" + other.ID + "/settings")
 	theirs.shows("nobody else can change it")
 	theirs.lacks(`<form method="post" action="/workers/`)
@@ -262,7 +267,7 @@ func TestWorkerSettings(t *testing.T) {
 func TestWorkerPagesInGerman(t *testing.T) {
 	_, s, b := asOwner(t)
 	b.post("/account/preferences", "language", "de")
-	w := s.worker(s.owner, store.NewWorker{Title: "Clerk"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Clerk"})
 	b.get("/workers/" + w.ID).shows("<title>Clerk")
 	b.get("/workers/" + w.ID + "/schedules").shows("<title>Clerk · Zeitpläne")
 	b.post("/workers/" + w.ID + "/delete").shows("Setze das Häkchen")
@@ -271,7 +276,7 @@ func TestWorkerPagesInGerman(t *testing.T) {
 func TestWorkerMembers(t *testing.T) {
 	is, s, b := asOwner(t)
 	mo := s.join("mo@example.com", people.RoleMember)
-	w := s.worker(s.owner, store.NewWorker{Title: "Secret", Visibility: store.Private})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Secret", Visibility: workers.Private})
 	path := "/workers/" + w.ID + "/members"
 	b.get(path).shows("No members are invited yet", `<option value="mo@example.com">`)
 	theirs := s.signIn(mo.Email)

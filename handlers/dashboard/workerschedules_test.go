@@ -14,6 +14,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 var scheduleLinks = regexp.MustCompile(`<a class="button quiet" href="(/workers/[^"]*/schedules/sch_[^"]*)">`)
@@ -27,7 +28,7 @@ func (p page) schedules() (list []string) {
 }
 
 // schedule creates a schedule of a worker as the owner.
-func (s *site) schedule(w store.Worker, input string, when store.When) store.Schedule {
+func (s *site) schedule(w workers.Worker, input string, when store.When) store.Schedule {
 	s.t.Helper()
 	made, _, err := s.store.CreateSchedule(s.t.Context(), s.owner.Caller,
 		store.NewSchedule{WorkerID: w.ID, Input: input, Budget: store.BudgetLow, When: when}, db.IdempotencyKey{})
@@ -66,7 +67,7 @@ func TestScheduleIsMade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			w := s.worker(s.owner, store.NewWorker{})
+			w := s.worker(s.owner, workers.NewWorker{})
 			path := "/workers/" + w.ID + "/schedules"
 			form := append([]string{"input", hostile + "\r\n", "budget", "low", "token", "t"}, tt.form...)
 			for range 2 { // a double click
@@ -119,7 +120,7 @@ func TestScheduleRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := inBerlin(t)
 	b := s.signIn("ann@example.com")
-	w := s.worker(s.owner, store.NewWorker{})
+	w := s.worker(s.owner, workers.NewWorker{})
 	made := s.schedule(w, "x", store.When{Type: store.Interval, IntervalSeconds: 3600})
 	for name, tt := range map[string]struct {
 		form []string
@@ -160,7 +161,7 @@ func TestScheduleButtons(t *testing.T) {
 	is := is.New(t)
 	s, _ := inBerlin(t)
 	b := s.signIn("ann@example.com")
-	w := s.worker(s.owner, store.NewWorker{})
+	w := s.worker(s.owner, workers.NewWorker{})
 	path := "/workers/" + w.ID + "/schedules"
 	b.get(path).shows("There are no schedules yet", "curl "+s.url+"/api/workers/"+w.ID+"/schedules")
 	b.post(path, "input", scripted("say done"), "budget", "low", "when.type", "interval", "when.intervalSeconds", "1", "intervalUnit", "3600")
@@ -185,7 +186,7 @@ func TestScheduleButtons(t *testing.T) {
 
 func TestSchedulePages(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{})
+	w := s.worker(s.owner, workers.NewWorker{})
 	for i := range 45 {
 		s.schedule(w, strings.Repeat("long ", 1000), store.When{Type: store.Interval, IntervalSeconds: float64(3600 + i)})
 	}
@@ -207,7 +208,7 @@ func TestSchedulePages(t *testing.T) {
 // TestPreviewRuns requests the next runs of rules that a user types.
 func TestPreviewRuns(t *testing.T) {
 	_, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Clerk"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Clerk"})
 	for name, tt := range map[string]struct {
 		query  string
 		status int

@@ -10,7 +10,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/toolset"
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // workerFields is the data of a form with the fields of a worker.
@@ -47,15 +47,15 @@ func (v workerFields) Visibilities() []frame.Option {
 
 // Workspaces returns the choices of the field.
 func (v workerFields) Workspaces() []frame.Option {
-	return []frame.Option{{Value: string(store.SharedWorkspace),
+	return []frame.Option{{Value: string(workers.SharedWorkspace),
 		Label: v.lang.T("shared: one folder for all tasks of members")},
-		{Value: string(store.TaskWorkspace), Label: v.lang.T("task: a folder for each task")}}
+		{Value: string(workers.TaskWorkspace), Label: v.lang.T("task: a folder for each task")}}
 }
 
 // Efforts returns the choices of the field.
 func (v workerFields) Efforts() []frame.Option {
 	list := []frame.Option{{Value: "", Label: v.lang.T("as the provider decides")}}
-	for _, effort := range store.Efforts() {
+	for _, effort := range workers.Efforts() {
 		list = append(list, frame.Option{Value: string(effort), Label: v.lang.Label("effort", string(effort))})
 	}
 	return list
@@ -78,7 +78,7 @@ func namesOf(f *frame.Form, fields ...string) (names []string) {
 }
 
 // settingsForm returns a form with the values of a worker.
-func (d *Dashboard) settingsForm(wrk store.Worker) *frame.Form {
+func (d *Dashboard) settingsForm(wrk workers.Worker) *frame.Form {
 	f := frame.NewForm(map[string]string{"title": wrk.Title, "summary": wrk.Summary, "instructions": wrk.Instructions,
 		"outputSchema": show.Indented(wrk.OutputSchema), "model": wrk.Settings.Model, "visibility": string(wrk.Visibility),
 		"mcpTools": strings.Join(wrk.Settings.MCPTools, " "), "workspace": string(wrk.Workspace),

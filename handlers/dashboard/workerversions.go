@@ -9,8 +9,8 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
-	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // versionRoutes registers the pages of a worker's versions.
@@ -27,7 +27,7 @@ const (
 
 // A versionRow is a version in a list.
 type versionRow struct {
-	store.WorkerVersion
+	workers.Version
 	Notes []versionNote // the differences from the version before
 	Live  bool          // new turns use it
 	Path  string
@@ -66,7 +66,7 @@ func (d *Dashboard) versionRows(r *frame.Request, cursor string, limit int) ([]v
 	}
 	rows := make([]versionRow, len(list))
 	for i, v := range list {
-		rows[i] = versionRow{WorkerVersion: v, Live: v.Number == r.Head.Version,
+		rows[i] = versionRow{Version: v, Live: v.Number == r.Head.Version,
 			Path: fmt.Sprintf("%s/versions/%d", r.Head.Base(), v.Number)}
 		if i+1 < len(list) {
 			rows[i].Notes = versionNotes(r, list[i+1].WorkerContent, v.WorkerContent)
@@ -92,7 +92,7 @@ func fieldLabel(field string) text.Key {
 }
 
 // versionNotes describes the differences between two contents of a worker.
-func versionNotes(r *frame.Request, before, after store.WorkerContent) (notes []versionNote) {
+func versionNotes(r *frame.Request, before, after workers.WorkerContent) (notes []versionNote) {
 	for _, field := range after.Changes(before) {
 		note := versionNote{Words: r.Lang.Label("version field", field)}
 		switch field {
@@ -115,7 +115,7 @@ func modelName(r *frame.Request, name string) string {
 }
 
 // effortName returns the words for how much a model reasons.
-func effortName(r *frame.Request, effort store.Effort) string {
+func effortName(r *frame.Request, effort workers.Effort) string {
 	if effort == "" {
 		return r.T("as the provider decides")
 	}
@@ -129,7 +129,7 @@ type fieldDiff struct {
 }
 
 // compareContents returns the comparison of each field that differs between two contents.
-func compareContents(r *frame.Request, before, after store.WorkerContent) (fields []fieldDiff) {
+func compareContents(r *frame.Request, before, after workers.WorkerContent) (fields []fieldDiff) {
 	for _, field := range after.Changes(before) {
 		fields = append(fields, fieldDiff{r.T(fieldLabel(field)),
 			show.Compare(contentText(r, before, field), contentText(r, after, field))})
@@ -139,8 +139,8 @@ func compareContents(r *frame.Request, before, after store.WorkerContent) (field
 
 // contentText returns a field of a worker's content as text, with a line for each item of a
 // list.
-func contentText(r *frame.Request, c store.WorkerContent, field string) string {
-	rules := func(l store.ToolRules, none text.Key) string {
+func contentText(r *frame.Request, c workers.WorkerContent, field string) string {
+	rules := func(l workers.ToolRules, none text.Key) string {
 		if l == nil {
 			return r.T(none)
 		}
@@ -175,7 +175,7 @@ func contentText(r *frame.Request, c store.WorkerContent, field string) string {
 
 // A versionPage is the data of the page of a version, and of its comparison with another one.
 type versionPage struct {
-	Version store.WorkerVersion
+	Version workers.Version
 	Live    bool
 	Other   int64 // the version to compare with; 0 for none
 	Fields  []fieldDiff
@@ -220,7 +220,7 @@ func (p versionPage) Older() int64 { return min(p.Other, p.Version.Number) }
 func (p versionPage) Newer() int64 { return max(p.Other, p.Version.Number) }
 
 // version returns the version of that number.
-func (d *Dashboard) version(r *frame.Request, number string) (store.WorkerVersion, error) {
+func (d *Dashboard) version(r *frame.Request, number string) (workers.Version, error) {
 	n, _ := strconv.ParseInt(number, 10, 64) // no version has the number 0
 	return d.Store.Workers.WorkerVersion(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), n)
 }

@@ -4,15 +4,16 @@ import (
 	"strings"
 	"testing"
 
-	"journeyman/store"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestVersionPages changes a worker, compares its versions and restores the first.
 func TestVersionPages(t *testing.T) {
 	is, s, v := asOwner(t)
-	wrk := s.worker(s.owner, store.NewWorker{Title: "Scribe", Instructions: "Write.\nBe brief.\n<b>", Settings: store.WorkerSettings{Model: "offline"}})
-	_, err := s.store.Workers.UpdateWorker(t.Context(), s.owner.Caller, wrk.ID, store.WorkerPatch{
+	wrk := s.worker(s.owner, workers.NewWorker{Title: "Scribe", Instructions: "Write.\nBe brief.\n<b>",
+		Settings: workers.Settings{Model: "offline"}})
+	_, err := s.store.Workers.UpdateWorker(t.Context(), s.owner.Caller, wrk.ID, workers.Patch{
 		Instructions: new("Write.\nBe kind.\n<b>"), Model: new(""), ApprovalTools: &[]string{"shell"}})
 	is.NoErr(err)
 	base := "/workers/" + wrk.ID

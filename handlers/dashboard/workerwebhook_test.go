@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 func TestWebhookPage(t *testing.T) {
@@ -21,7 +22,7 @@ func TestWebhookPage(t *testing.T) {
 		_, _ = io.WriteString(w, hostile+r.Header.Get("X-Service-Token"))
 	}))
 	t.Cleanup(end.Close)
-	w := s.worker(s.owner, store.NewWorker{Title: "Teller"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Teller"})
 	path := "/workers/" + w.ID + "/webhook"
 	b.get(path).shows("Nothing is sent without a webhook", "curl -X PUT "+s.url)
 	for _, url := range []string{"", "ftp://example.com", "javascript:alert(1)", hostile, "https://x y"} {
@@ -63,7 +64,7 @@ func TestWebhookPage(t *testing.T) {
 
 func TestExecutionPages(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{})
+	w := s.worker(s.owner, workers.NewWorker{})
 	_, err := s.store.SetWebhook(t.Context(), s.owner.Caller, w.ID, "https://example.com/"+strings.Repeat("x", 2000))
 	is.NoErr(err)
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Title: hostile, Input: scripted("say done")})

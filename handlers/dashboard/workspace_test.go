@@ -13,9 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"journeyman/store"
-
 	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // unzip returns the content of the files in an archive, by name.
@@ -40,7 +41,7 @@ func unzip(t *testing.T, p page) map[string]string {
 // TestWorkspacePages opens a folder with all kinds of entries that a worker can create.
 func TestWorkspacePages(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Printer"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Printer"})
 	base := "/workers/" + w.ID
 	b.get(base + "/workspace/").shows("This folder is empty.")
 	folder := store.FolderPath(s.store.Dir(), store.Folder{WorkerID: w.ID})
@@ -88,7 +89,7 @@ func TestWorkspacePages(t *testing.T) {
 // TestWorkspaceOfATask shows the own folder of a task, and the pages of a large folder.
 func TestWorkspaceOfATask(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "Apart", Workspace: store.TaskWorkspace})
+	w := s.worker(s.owner, workers.NewWorker{Title: "Apart", Workspace: workers.TaskWorkspace})
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Title: "My own", Input: scripted(calling("write_file", "path", "own.txt", "content", "mine"))})
 	base := "/workers/" + w.ID
 	p := b.get(base + "/workspace/")
@@ -97,7 +98,7 @@ func TestWorkspaceOfATask(t *testing.T) {
 	b.get(base + "/workspace/?task=" + turn.TaskID).shows("own.txt")
 	b.get(base + "/workspace/own.txt?task=" + turn.TaskID).shows("mine")
 	is.Equal(unzip(t, b.get(base+"/workspace-zip/?task="+turn.TaskID)), map[string]string{"own.txt": "mine"})
-	other := s.worker(s.owner, store.NewWorker{Title: "Other"})
+	other := s.worker(s.owner, workers.NewWorker{Title: "Other"})
 	is.Equal(b.get("/workers/"+other.ID+"/workspace/?task="+turn.TaskID).status, http.StatusNotFound)
 
 	folder := store.FolderPath(s.store.Dir(), store.Folder{WorkerID: w.ID, TaskID: turn.TaskID})
@@ -115,7 +116,7 @@ func TestWorkspaceOfATask(t *testing.T) {
 // archive may hold.
 func TestArchives(t *testing.T) {
 	is, s, b := asOwner(t)
-	w := s.worker(s.owner, store.NewWorker{Title: "../Prin/ter\r\n"})
+	w := s.worker(s.owner, workers.NewWorker{Title: "../Prin/ter\r\n"})
 	is.Equal(b.get("/workers/"+w.ID+"/files.zip").status, http.StatusNotFound) // there are none
 	s.publish(w, "a.txt", "first")
 	s.publish(w, "a.txt", "second")

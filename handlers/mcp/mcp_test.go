@@ -20,6 +20,7 @@ import (
 	"journeyman/store/ordertest"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // withKey adds a key to a client's requests.
@@ -71,9 +72,10 @@ func toolNames(t testing.TB, c *sdk.ClientSession) []string {
 }
 
 // newWorker creates a worker in the store.
-func newWorker(t testing.TB, s *site, title string, v store.Visibility) store.Worker {
+func newWorker(t testing.TB, s *site, title string, v workers.Visibility) workers.Worker {
 	t.Helper()
-	w, _, err := s.Store.Workers.CreateWorker(t.Context(), s.Owner.Caller, store.NewWorker{Title: title, Summary: "Says it.",
+	w, _, err := s.Store.Workers.CreateWorker(t.Context(), s.Owner.Caller, workers.NewWorker{Title: title,
+		Summary:    "Says it.",
 		Visibility: v}, db.IdempotencyKey{})
 	is.New(t).NoErr(err)
 	return w
@@ -81,7 +83,7 @@ func newWorker(t testing.TB, s *site, title string, v store.Visibility) store.Wo
 
 func TestMCPRunsWorkers(t *testing.T) {
 	_, s := onServer(t)
-	w := newWorker(t, s, "Weekly Report — Ünïcode!", store.Public)
+	w := newWorker(t, s, "Weekly Report — Ünïcode!", workers.Public)
 	for _, version := range []string{"2025-03-26", "2025-06-18", "2025-11-25", ""} {
 		t.Run("version "+version, func(t *testing.T) {
 			is := is.New(t)
@@ -115,7 +117,7 @@ func TestMCPRunsWorkers(t *testing.T) {
 func TestMCPHidesWorkersOfTasks(t *testing.T) {
 	is, s := onServer(t)
 	made, _, err := s.Store.Workers.CreateWorker(t.Context(), s.Owner.Caller,
-		store.NewWorker{Title: "Once", Origin: store.TaskOrigin}, db.IdempotencyKey{})
+		workers.NewWorker{Title: "Once", Origin: workers.TaskOrigin}, db.IdempotencyKey{})
 	is.NoErr(err)
 	c := s.client(t, "", nil)
 	is.Equal(len(toolNames(t, c)), 3)
@@ -124,8 +126,8 @@ func TestMCPHidesWorkersOfTasks(t *testing.T) {
 	_, run, _ := callTool(t, c, "run_worker", map[string]any{"worker": made.ID, "input": "Go"})
 	is.Equal(run["status"], "completed")
 
-	kept := store.CreatedOrigin
-	_, err = s.Store.Workers.UpdateWorker(t.Context(), s.Owner.Caller, made.ID, store.WorkerPatch{Origin: &kept})
+	kept := workers.CreatedOrigin
+	_, err = s.Store.Workers.UpdateWorker(t.Context(), s.Owner.Caller, made.ID, workers.Patch{Origin: &kept})
 	is.NoErr(err)
 	is.Equal(len(toolNames(t, c)), 4)
 	_, list, _ = callTool(t, c, "list_workers", map[string]any{})
@@ -134,11 +136,11 @@ func TestMCPHidesWorkersOfTasks(t *testing.T) {
 
 func TestMCPNameOfAToolSurvivesItsTitle(t *testing.T) {
 	is, s := onServer(t)
-	w := newWorker(t, s, "Before", store.Public)
+	w := newWorker(t, s, "Before", workers.Public)
 	c := s.client(t, "", nil)
 	old := toolNames(t, c)[3]
 	title := strings.Repeat("After ", 30)
-	_, err := s.Store.Workers.UpdateWorker(t.Context(), s.Owner.Caller, w.ID, store.WorkerPatch{Title: &title})
+	_, err := s.Store.Workers.UpdateWorker(t.Context(), s.Owner.Caller, w.ID, workers.Patch{Title: &title})
 	is.NoErr(err)
 	text, _, _ := callTool(t, c, old, map[string]any{"input": "```offline\nsay Still here.\n```"})
 	is.True(strings.HasPrefix(text, "Still here."))
@@ -149,8 +151,8 @@ func TestMCPNameOfAToolSurvivesItsTitle(t *testing.T) {
 
 func TestMCPFailuresAreReported(t *testing.T) {
 	_, s := onServer(t)
-	w := newWorker(t, s, "One", store.Public)
-	hidden := newWorker(t, s, "Hidden", store.Private)
+	w := newWorker(t, s, "One", workers.Public)
+	hidden := newWorker(t, s, "Hidden", workers.Private)
 	_, key := storetest.Caller(t, s.Store, "Acme", "mo@example.com", people.RoleMember)
 	member := s.as(key)
 	c := member.client(t, "2025-11-25", nil)
@@ -196,7 +198,7 @@ func TestMCPFailuresAreReported(t *testing.T) {
 func TestMCPListIsBounded(t *testing.T) {
 	is, s := onServer(t, func(s *handlerstest.Settings) { s.Idle = true })
 	for i := range 230 {
-		newWorker(t, s, fmt.Sprintf("W %d", i), store.Public)
+		newWorker(t, s, fmt.Sprintf("W %d", i), workers.Public)
 	}
 	c := s.client(t, "", nil)
 	names := toolNames(t, c)
@@ -211,7 +213,7 @@ func TestMCPListIsBounded(t *testing.T) {
 
 func TestMCPProgressAndPatience(t *testing.T) {
 	is, s := onServer(t)
-	w := newWorker(t, s, "Slow", store.Public)
+	w := newWorker(t, s, "Slow", workers.Public)
 	var mu sync.Mutex
 	var told []string
 	first := make(chan struct{})
@@ -236,15 +238,15 @@ func TestMCPProgressAndPatience(t *testing.T) {
 	is.True(!res.IsError)
 	is.True(run["status"] == "running" || run["status"] == "pending")
 	is.True(strings.Contains(text, "It goes on"))
-	other := newWorker(t, s, "Quick", store.Public)
+	other := newWorker(t, s, "Quick", workers.Public)
 	_, run, _ = callTool(t, c, "run_worker", map[string]any{"worker": other.ID, "input": "```offline\nwait 1h\n```", "waitSeconds": 0})
 	is.True(run["status"] != "completed")
 }
 
 func TestMCPReportsApprovals(t *testing.T) {
 	is, s := onServer(t)
-	w, _, err := s.Store.Workers.CreateWorker(t.Context(), s.Owner.Caller, store.NewWorker{Title: "Careful",
-		Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}}, db.IdempotencyKey{})
+	w, _, err := s.Store.Workers.CreateWorker(t.Context(), s.Owner.Caller, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}}, db.IdempotencyKey{})
 	is.NoErr(err)
 	c := s.client(t, "2025-11-25", nil)
 	_, run, _ := callTool(t, c, "run_worker", map[string]any{"worker": w.ID, "input": "```offline\ntool list_files {}\n```", "waitSeconds": 0})
@@ -260,7 +262,7 @@ func TestMCPReportsApprovals(t *testing.T) {
 
 func TestMCPCallMadeAgain(t *testing.T) {
 	is, s := onServer(t)
-	w := newWorker(t, s, "Once", store.Public)
+	w := newWorker(t, s, "Once", workers.Public)
 	c := s.client(t, "2025-11-25", nil)
 	call := func(input, key string) (string, bool) {
 		p := &sdk.CallToolParams{Name: "run_worker", Arguments: map[string]any{"worker": w.ID, "input": input}}
@@ -345,7 +347,7 @@ func TestMCPKeepsASilentStreamAlive(t *testing.T) {
 	is, s := onServer(t, func(s *handlerstest.Settings) {
 		s.MCP.SilentFor, s.MCP.LookEvery = time.Millisecond, 5*time.Millisecond
 	})
-	w := newWorker(t, s, "Slow", store.Public)
+	w := newWorker(t, s, "Slow", workers.Public)
 	input, err := json.Marshal("```offline\nwait 300ms\nsay Done.\n```")
 	is.NoErr(err)
 	sc := message(toolCall("run_worker", `,"arguments":{"worker":"`+w.ID+`","input":`+string(input)+`}`))
@@ -359,7 +361,7 @@ func TestMCPKeepsASilentStreamAlive(t *testing.T) {
 // tasks continue.
 func TestMCPClientsThatLeave(t *testing.T) {
 	is, s := onServer(t)
-	w := newWorker(t, s, "Slow", store.Public)
+	w := newWorker(t, s, "Slow", workers.Public)
 	input, err := json.Marshal("```offline\nwait 1h\n```")
 	is.NoErr(err)
 	ctx, leave := context.WithCancel(t.Context())

@@ -14,7 +14,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/runner/view"
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // The names of the tools that do not belong to one worker.
@@ -168,13 +168,13 @@ func (s *Server) listTools(ctx context.Context, c *call, req *sdk.ListToolsReque
 		}
 		cursor, list.Tools = after, []*sdk.Tool{}
 	}
-	q := store.WorkerQuery{Origin: store.CreatedOrigin, Cursor: cursor, Limit: workerToolsPage}
+	q := workers.Query{Origin: workers.CreatedOrigin, Cursor: cursor, Limit: workerToolsPage}
 	found, after, err := s.cfg.Store.Workers.List(ctx, c.who.Caller, q)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: handlers.ProblemOf(err).Message}
 	}
 	for _, w := range found {
-		if w.Visibility == store.Public {
+		if w.Visibility == workers.Public {
 			list.Tools = append(list.Tools, workerTool(w))
 		}
 	}
@@ -195,7 +195,7 @@ const maxSlug = 36
 // workerTool returns a worker's own tool. Its name begins with the title, for people and models,
 // and ends with the worker's id. Only the id is used, so that the name still works after the title
 // has changed.
-func workerTool(w store.Worker) *sdk.Tool {
+func workerTool(w workers.Worker) *sdk.Tool {
 	slug := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(w.Title), "_"), "_")
 	slug = strings.Trim(slug[:min(len(slug), maxSlug)], "_")
 	if slug == "" {
@@ -231,7 +231,7 @@ type workerView struct {
 // listWorkers returns a page of the workers that the caller may run. Workers of tasks are left out: they
 // would hide the others.
 func (s *Server) listWorkers(ctx context.Context, c *call) (*sdk.CallToolResult, error) {
-	q := store.WorkerQuery{Text: c.args.Text("q"), Origin: store.CreatedOrigin, Cursor: c.args.Text("cursor"),
+	q := workers.Query{Text: c.args.Text("q"), Origin: workers.CreatedOrigin, Cursor: c.args.Text("cursor"),
 		Limit: workerToolsPage}
 	q.Check(&c.args.Invalid)
 	if err := c.args.Invalid.Err(); err != nil {
@@ -247,7 +247,7 @@ func (s *Server) listWorkers(ctx context.Context, c *call) (*sdk.CallToolResult,
 	}{make([]workerView, 0, len(found)), view.Optional(next)}
 	for _, w := range found {
 		item := workerView{ID: w.ID, Title: w.Title, Summary: w.Summary}
-		if w.Visibility == store.Public {
+		if w.Visibility == workers.Public {
 			item.Tool = workerTool(w).Name
 		}
 		list.Items = append(list.Items, item)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // Limits of the list of workers, because each call sends it.
@@ -20,7 +20,7 @@ const (
 // Workers returns a list of the workers that the tool run_worker may call, or "" if there are none.
 // It contains the first of them, without the turn's own worker, whose id is own. Titles and summaries are
 // quoted, so that they cannot imitate another line.
-func Workers(list []store.Worker, own string, lean bool) string {
+func Workers(list []workers.Worker, own string, lean bool) string {
 	most, summary := MaxWorkers, listedSummary
 	if lean {
 		most, summary = MaxLeanWorkers, listedLeanSummary
@@ -29,7 +29,7 @@ func Workers(list []store.Worker, own string, lean bool) string {
 	for _, w := range list {
 		titles[strings.ToLower(w.Title)]++
 	}
-	list = slices.DeleteFunc(slices.Clone(list), func(w store.Worker) bool { return w.ID == own })
+	list = slices.DeleteFunc(slices.Clone(list), func(w workers.Worker) bool { return w.ID == own })
 	if len(list) == 0 {
 		return ""
 	}

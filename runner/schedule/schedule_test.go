@@ -19,6 +19,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 var begin = time.Date(2026, 3, 31, 23, 59, 0, 0, time.UTC)
@@ -30,7 +31,7 @@ type fixture struct {
 	clock  *clockwork.FakeClock // measures elapsed time
 	offset atomic.Int64         // added to the wall clock, in nanoseconds: set changes it
 	owner  people.Identity
-	worker store.Worker
+	worker workers.Worker
 	fired  atomic.Int64
 	made   int   // schedules
 	ran    int64 // turns
@@ -43,7 +44,7 @@ func newFixture(t testing.TB, opt store.Options) *fixture {
 	f.Store = storetest.Open(t, opt)
 	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", people.RoleOwner)
 	var err error
-	f.worker, _, err = f.Workers.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, db.IdempotencyKey{})
+	f.worker, _, err = f.Workers.CreateWorker(t.Context(), f.owner.Caller, workers.NewWorker{}, db.IdempotencyKey{})
 	is.New(t).NoErr(err)
 	return f
 }
@@ -77,7 +78,7 @@ func (f *fixture) schedule(input string, w store.When) store.Schedule {
 	f.t.Helper()
 	if f.made++; f.made%100 == 0 {
 		var err error
-		f.worker, _, err = f.Workers.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, db.IdempotencyKey{})
+		f.worker, _, err = f.Workers.CreateWorker(f.t.Context(), f.owner.Caller, workers.NewWorker{}, db.IdempotencyKey{})
 		is.New(f.t).NoErr(err)
 	}
 	sch, _, err := f.CreateSchedule(f.t.Context(), f.owner.Caller,

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // This file finds secrets that a result holds in disguise: spaced out, split by lines or punctuation,
@@ -17,7 +17,7 @@ import (
 
 // disguiseLen is the shortest form that is searched, in bytes of letters and digits. Shorter ones occur in
 // harmless texts.
-const disguiseLen = store.MinSecretValue
+const disguiseLen = workers.MinSecretValue
 
 // A disguise is a form of a secret's value without anything but letters and digits.
 type disguise struct{ form, name string }

@@ -8,6 +8,7 @@ import (
 
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // This file decides which tools a turn may call. All other calls are refused: the model may
@@ -15,17 +16,17 @@ import (
 
 // StrangerTools returns the rules for turns of people who are not members. The worker's settings
 // may define them. By default they permit publishing and the files of the task's own folder.
-func StrangerTools(s store.WorkerSettings) store.ToolRules {
+func StrangerTools(s workers.Settings) workers.ToolRules {
 	if s.StrangerTools != nil {
 		return s.StrangerTools
 	}
-	return store.ToolRules{{Tool: "read_file"}, {Tool: "write_file"}, {Tool: "edit_file"}, {Tool: "list_files"},
+	return workers.ToolRules{{Tool: "read_file"}, {Tool: "write_file"}, {Tool: "edit_file"}, {Tool: "list_files"},
 		{Tool: "search_files"}, {Tool: "view_image"}, {Tool: "make_chart"}, {Tool: "publish_file"}}
 }
 
 // A Permission defines the calls that a turn may make: each of its lists must permit the call. It
 // is fixed with the worker's version when the turn is accepted.
-type Permission []store.ToolRules
+type Permission []workers.ToolRules
 
 // PermissionOf returns the permission of a turn. The rules for members apply to a stranger's turn
 // too, so a stranger can never do more than a member.
@@ -43,15 +44,15 @@ func PermissionOf(c store.Claim) Permission {
 
 // Allows reports whether the turn may call a tool with at least some arguments.
 func (p Permission) Allows(id ID) bool {
-	return !slices.ContainsFunc(p, func(l store.ToolRules) bool { return len(rulesFor(l, id)) == 0 })
+	return !slices.ContainsFunc(p, func(l workers.ToolRules) bool { return len(rulesFor(l, id)) == 0 })
 }
 
 // AllowsServer reports whether the turn may call tools of an MCP server. name has the form of the
 // mcpTools setting.
 func (p Permission) AllowsServer(name string) bool {
 	server, _, _ := strings.Cut(name, ".")
-	return !slices.ContainsFunc(p, func(l store.ToolRules) bool {
-		return !slices.ContainsFunc(l, func(r store.ToolRule) bool {
+	return !slices.ContainsFunc(p, func(l workers.ToolRules) bool {
+		return !slices.ContainsFunc(l, func(r workers.ToolRule) bool {
 			of, _, _ := strings.Cut(r.Tool, ".")
 			return of == server
 		})
@@ -72,7 +73,7 @@ func (p Permission) refusal(id ID, input json.RawMessage) string {
 		}
 	}
 	// A turn that may only read the web must not change files with what it finds there.
-	if id == (ID{Name: store.HostsTool}) && tool.FetchSaves(input) && !p.Allows(ID{Name: "write_file"}) {
+	if id == (ID{Name: workers.HostsTool}) && tool.FetchSaves(input) && !p.Allows(ID{Name: "write_file"}) {
 		return "this turn may not use save, because it may not use the tool write_file"
 	}
 	return ""
@@ -80,7 +81,7 @@ func (p Permission) refusal(id ID, input json.RawMessage) string {
 
 // CheckHost returns an error for the model if web_fetch may not access the host.
 func (p Permission) CheckHost(host string) error {
-	id := ID{Name: store.HostsTool}
+	id := ID{Name: workers.HostsTool}
 	if !p.Allows(id) {
 		return tool.Errorf("this turn may not fetch from the web")
 	}
@@ -100,11 +101,11 @@ type ID struct {
 }
 
 // A rule is a store.ToolRule that can be applied to a call.
-type rule store.ToolRule
+type rule workers.ToolRule
 
 // rulesFor returns the rules of l that name a tool or its server. The name of one of this program's
 // tools never matches a server.
-func rulesFor(l store.ToolRules, id ID) (found []rule) {
+func rulesFor(l workers.ToolRules, id ID) (found []rule) {
 	// A server must not gain a permission that was meant for this program's tool of the same name.
 	for _, r := range l {
 		own := id.Server == "" && r.Tool == id.Name
@@ -144,7 +145,7 @@ func (r rule) refusesHost(host string) string {
 	if r.Hosts == nil {
 		return ""
 	}
-	if slices.ContainsFunc(r.Hosts, func(pattern string) bool { return store.HostWithin(pattern, host) }) {
+	if slices.ContainsFunc(r.Hosts, func(pattern string) bool { return workers.HostWithin(pattern, host) }) {
 		return ""
 	}
 	return fmt.Sprintf("the host %q may not be fetched from here; these may: %s", host, strings.Join(r.Hosts, ", "))

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"journeyman/runner/tool"
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // This file lets the tools of a turn send secrets that the model does not see. The model writes
@@ -18,12 +18,12 @@ import (
 // Values in results are removed before anybody reads the results.
 
 // Secrets are the Secrets that the tools of a turn may use.
-type Secrets []store.TurnSecret
+type Secrets []workers.TurnSecret
 
 // Value returns the Value of a secret for a request to host. An empty host means an MCP server,
 // which the operator has configured.
 func (l Secrets) Value(name, host string) (string, error) {
-	i := slices.IndexFunc(l, func(x store.TurnSecret) bool { return x.Name == name })
+	i := slices.IndexFunc(l, func(x workers.TurnSecret) bool { return x.Name == name })
 	switch {
 	case i < 0:
 		return "", tool.Errorf("there is no secret %q", name)
@@ -32,7 +32,7 @@ func (l Secrets) Value(name, host string) (string, error) {
 	case host == "":
 		return l[i].Value, nil
 	}
-	permits := rule{Tool: store.HostsTool, Hosts: append([]string{}, l[i].Hosts...)} // not nil: nil permits all
+	permits := rule{Tool: workers.HostsTool, Hosts: append([]string{}, l[i].Hosts...)} // not nil: nil permits all
 	if why := permits.refusesHost(host); why != "" {
 		return "", tool.Errorf("the secret %q may not be sent to %q", name, host)
 	}

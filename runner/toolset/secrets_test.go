@@ -12,8 +12,8 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store"
 	"journeyman/store/ordertest"
+	"journeyman/store/workers"
 )
 
 // TestSecretHosts checks the hosts to which a secret may be sent.
@@ -91,7 +91,7 @@ func FuzzScrub(f *testing.F) {
 	f.Add(`{"a":["b",1.5e3,null,true,"\\\"c\u0041"]}`, "a secret")
 	f.Add(`"\\"`, `\\\\\\\\`)
 	f.Fuzz(func(t *testing.T, out, secret string) {
-		if !json.Valid([]byte(out)) || len(secret) < store.MinSecretValue {
+		if !json.Valid([]byte(out)) || len(secret) < workers.MinSecretValue {
 			t.Skip()
 		}
 		clean := Secrets{{Name: "A", Value: secret}}.Scrub(json.RawMessage(out))

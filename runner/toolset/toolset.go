@@ -17,6 +17,7 @@ import (
 	"journeyman/runner/tool"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // A Set holds the tools that a turn may call. It does not change after the runner has loaded it. The zero
@@ -175,8 +176,8 @@ func (s *Set) Fitted(c store.ToolCall) store.ToolCall {
 func (s *Set) Parallel(calls []store.ToolCall) int {
 	n := slices.IndexFunc(calls, func(c store.ToolCall) bool {
 		t, _ := s.Find(c.ToolName)
-		saves := c.ToolName == store.HostsTool && tool.FetchSaves(c.Input) // a later call may read that file
-		return t != nil && (saves || !t.Spec().Parallel)                   // a call without a tool does nothing
+		saves := c.ToolName == workers.HostsTool && tool.FetchSaves(c.Input) // a later call may read that file
+		return t != nil && (saves || !t.Spec().Parallel)                     // a call without a tool does nothing
 	})
 	if n < 0 {
 		n = len(calls)
@@ -198,7 +199,7 @@ func (s *Set) NeedsApproval(name string, input json.RawMessage) bool {
 		return false
 	}
 	named := func(name string) bool { return slices.Contains(s.Approval, name) }
-	if named("write_file") && (name == "make_chart" || name == store.HostsTool && tool.FetchSaves(input)) {
+	if named("write_file") && (name == "make_chart" || name == workers.HostsTool && tool.FetchSaves(input)) {
 		return true
 	}
 	return named(name) || slices.ContainsFunc(s.Remote.Tools, func(o tool.RemoteTool) bool {

@@ -9,6 +9,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // maxDelivery is the maximum size of a delivery's body in bytes. Longer bodies lose parts.
@@ -155,7 +156,7 @@ func stepAtWait(st store.Step, at time.Time) store.Step {
 
 // sample returns an invented task and turn for a test of a webhook. Their ids are derived from the
 // delivery's id, so that they are the same in each attempt.
-func sample(d store.Delivery, wrk store.Worker) (store.Task, store.Turn) {
+func sample(d store.Delivery, wrk workers.Worker) (store.Task, store.Turn) {
 	idOf := func(prefix string) string { return strings.Replace(d.ID, "evt", prefix, 1) }
 	turn := store.Turn{ID: idOf("trn"), TaskID: idOf("tsk"), WorkerID: wrk.ID,
 		WorkerVersion: wrk.Version, Status: store.Completed, Input: "This is a test of the webhook.",

@@ -9,6 +9,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // A Run is the interface's worker object: a worker and the state of one of its tasks.
@@ -136,7 +137,7 @@ type OutputText struct {
 }
 
 // WorkerRun returns the run view of a worker that has no task.
-func (b Builder) WorkerRun(w store.Worker) Run { return b.newRun(w.ID, w.CreatedAt) }
+func (b Builder) WorkerRun(w workers.Worker) Run { return b.newRun(w.ID, w.CreatedAt) }
 
 // newRun returns the run view of a worker, without a task, by what it shows of the worker.
 func (b Builder) newRun(workerID string, createdAt time.Time) Run {
@@ -146,7 +147,7 @@ func (b Builder) newRun(workerID string, createdAt time.Time) Run {
 
 // TaskRun returns the run view of a worker and one of its tasks. sdk is the version of the AI SDK that
 // reads the messages.
-func (b Builder) TaskRun(ctx context.Context, w store.Worker, task store.Task, sdk SDK) (Run, error) {
+func (b Builder) TaskRun(ctx context.Context, w workers.Worker, task store.Task, sdk SDK) (Run, error) {
 	conv, err := b.store.Conversation(ctx, task)
 	if err != nil {
 		return Run{}, err
@@ -159,7 +160,7 @@ func (b Builder) TaskRun(ctx context.Context, w store.Worker, task store.Task, s
 
 // TurnRun returns the run view for the client that sent a turn. It shows the task without
 // the turns that came later, and the status of that turn.
-func (b Builder) TurnRun(ctx context.Context, w store.Worker, t store.Turn, sdk SDK) (Run, error) {
+func (b Builder) TurnRun(ctx context.Context, w workers.Worker, t store.Turn, sdk SDK) (Run, error) {
 	conv, err := b.store.Conversation(ctx, t)
 	if err != nil {
 		return Run{}, err
@@ -169,7 +170,7 @@ func (b Builder) TurnRun(ctx context.Context, w store.Worker, t store.Turn, sdk 
 }
 
 // LastTurnRun is TurnRun for the last turn of a conversation that has been read.
-func (b Builder) LastTurnRun(ctx context.Context, w store.Worker, conv store.Conversation,
+func (b Builder) LastTurnRun(ctx context.Context, w workers.Worker, conv store.Conversation,
 	sdk SDK) (Run, error) {
 	v := b.run(w, conv, sdk)
 	v.setStatus(*v.Metadata.TurnStatus)
@@ -178,7 +179,7 @@ func (b Builder) LastTurnRun(ctx context.Context, w store.Worker, conv store.Con
 }
 
 // run returns the run view of a conversation, without its status.
-func (b Builder) run(w store.Worker, conv store.Conversation, sdk SDK) Run {
+func (b Builder) run(w workers.Worker, conv store.Conversation, sdk SDK) Run {
 	v := b.WorkerRun(w)
 	b.complete(&v, conv, sdk)
 	return v

@@ -15,6 +15,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // alertHook adds a webhook channel for all topics.
@@ -29,7 +30,8 @@ func (f *fixture) alertHook(url string) store.AlertChannel {
 // fail creates a task whose turn ends with an error.
 func (f *fixture) fail(title string) (taskID string) {
 	f.t.Helper()
-	w, _, err := f.Workers.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{Title: "A & B"}, db.IdempotencyKey{})
+	w, _, err := f.Workers.CreateWorker(f.t.Context(), f.owner.Caller, workers.NewWorker{Title: "A & B"},
+		db.IdempotencyKey{})
 	is.New(f.t).NoErr(err)
 	return f.finish(store.NewTurn{WorkerID: w.ID, Input: "x", Title: title},
 		store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x", Message: "y"}})

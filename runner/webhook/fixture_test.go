@@ -22,6 +22,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // A fixture is a dispatcher with a store, whose turns the test ends by itself.
@@ -79,9 +80,9 @@ func (f *fixture) stop() {
 }
 
 // worker creates a worker whose webhook is url.
-func (f *fixture) worker(url string) store.Worker {
+func (f *fixture) worker(url string) workers.Worker {
 	f.t.Helper()
-	w, _, err := f.Workers.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, db.IdempotencyKey{})
+	w, _, err := f.Workers.CreateWorker(f.t.Context(), f.owner.Caller, workers.NewWorker{}, db.IdempotencyKey{})
 	if err == nil {
 		_, err = f.SetWebhook(f.t.Context(), f.owner.Caller, w.ID, url)
 	}
@@ -90,7 +91,7 @@ func (f *fixture) worker(url string) store.Worker {
 }
 
 // end ends n turns of a worker, with inputs "0", "1", ...
-func (f *fixture) end(w store.Worker, n int) {
+func (f *fixture) end(w workers.Worker, n int) {
 	f.t.Helper()
 	for i := range n {
 		f.finish(store.NewTurn{WorkerID: w.ID, Input: fmt.Sprint(i)}, store.Outcome{Status: store.Completed})
@@ -113,7 +114,7 @@ func (f *fixture) finish(n store.NewTurn, out store.Outcome) (taskID string) {
 }
 
 // executions waits for n executions of a worker and returns them, oldest first.
-func (f *fixture) executions(w store.Worker, n int) (list []store.Execution) {
+func (f *fixture) executions(w workers.Worker, n int) (list []store.Execution) {
 	f.t.Helper()
 	storetest.Eventually(f.t, fmt.Sprintf("%d executions", n), func() bool {
 		list = f.page(w)
@@ -126,7 +127,7 @@ func (f *fixture) executions(w store.Worker, n int) (list []store.Execution) {
 }
 
 // page returns the newest executions of a worker, oldest first.
-func (f *fixture) page(w store.Worker) []store.Execution {
+func (f *fixture) page(w workers.Worker) []store.Execution {
 	f.t.Helper()
 	page, _, err := f.Executions(f.t.Context(), f.owner.Caller, w.ID, 1)
 	is.New(f.t).NoErr(err)
@@ -135,7 +136,7 @@ func (f *fixture) page(w store.Worker) []store.Execution {
 }
 
 // idle waits until no delivery of a worker is due.
-func (f *fixture) idle(w store.Worker) {
+func (f *fixture) idle(w workers.Worker) {
 	f.t.Helper()
 	storetest.Eventually(f.t, "nothing to be due", func() bool {
 		at, ok, err := f.WorkerDelivery(f.t.Context(), w.ID)
@@ -191,7 +192,7 @@ func (f *fixture) receive(handle http.HandlerFunc) *receiver {
 }
 
 // delivering returns a fixture with a worker whose webhook is a receiver over TLS.
-func delivering(t testing.TB, handle http.HandlerFunc) (*fixture, *receiver, store.Worker) {
+func delivering(t testing.TB, handle http.HandlerFunc) (*fixture, *receiver, workers.Worker) {
 	t.Helper()
 	f := newFixture(t)
 	r := f.receive(handle)

@@ -12,9 +12,9 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner"
-	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // modelRoutes registers the page of the models of the organization.
@@ -44,18 +44,18 @@ type modelsPage struct {
 
 // A defaultModel is a model of workers without their own model.
 type defaultModel struct {
-	store.ListedModel
+	workers.ListedModel
 	First, Last bool
 	Unpriced    bool
 }
 
 // A providerCard is a connected provider with its forms.
 type providerCard struct {
-	store.Provider
+	workers.Provider
 	kindInfo
 	Host  string
 	Form  *frame.Form // its fields
-	Shown []store.ListedModel
+	Shown []workers.ListedModel
 	More  int64 // models that are not shown
 	May   bool  // the user may change it
 }
@@ -63,7 +63,7 @@ type providerCard struct {
 // A connectCard is the form for a provider of a kind.
 type connectCard struct {
 	kindInfo
-	Kind store.ProviderKind
+	Kind workers.ProviderKind
 	Form *frame.Form
 	Name string // that is suggested
 }
@@ -81,18 +81,18 @@ type kindInfo struct {
 	KeyHint   text.Key // in an empty field for the key
 }
 
-func kindInfoOf(kind store.ProviderKind) kindInfo {
-	f := map[store.ProviderKind]kindInfo{
-		store.KindAnthropic: {Title: "Anthropic", About: "api.anthropic.com", Icon: "spark", Colour: "c2",
+func kindInfoOf(kind workers.ProviderKind) kindInfo {
+	f := map[workers.ProviderKind]kindInfo{
+		workers.KindAnthropic: {Title: "Anthropic", About: "api.anthropic.com", Icon: "spark", Colour: "c2",
 			Keys: "https://platform.claude.com/settings/keys", NeedsKey: true, KeyHint: "sk-ant-…"},
-		store.KindOpenAI: {Title: "OpenAI", About: "api.openai.com", Icon: "model", Colour: "c0",
+		workers.KindOpenAI: {Title: "OpenAI", About: "api.openai.com", Icon: "model", Colour: "c0",
 			Keys: "https://platform.openai.com/api-keys", NeedsKey: true, KeyHint: "sk-…"},
-		store.KindOllama: {Title: "Ollama", About: "On your own machine, no key", Icon: "home", Colour: "c1",
+		workers.KindOllama: {Title: "Ollama", About: "On your own machine, no key", Icon: "home", Colour: "c1",
 			WithURL: true, KeyHint: "Leave empty if it needs none"},
-		store.KindOpenRouter: {Title: "OpenRouter", About: "openrouter.ai, hundreds of models",
+		workers.KindOpenRouter: {Title: "OpenRouter", About: "openrouter.ai, hundreds of models",
 			Icon: "globe", Colour: "c4", Keys: "https://openrouter.ai/settings/keys", NeedsKey: true,
 			KeyHint: "sk-or-…"},
-		store.KindCompatible: {Title: "OpenAI-compatible", About: "vLLM, llama.cpp, LM Studio…",
+		workers.KindCompatible: {Title: "OpenAI-compatible", About: "vLLM, llama.cpp, LM Studio…",
 			Icon: "plug", Colour: "c3", WithURL: true, KeyHint: "Leave empty if it needs none"},
 	}[kind]
 	f.UsualHost = runner.ProviderAddress(kind)
@@ -133,7 +133,7 @@ func (d *Pages) modelsPage(w http.ResponseWriter, r *frame.Request, status int, 
 
 // addConnectCards adds the forms for new providers. f is a refused form, or nil.
 func (p *modelsPage) addConnectCards(f *frame.Form) {
-	for _, kind := range store.ProviderKinds() {
+	for _, kind := range workers.ProviderKinds() {
 		c := connectCard{kindInfo: kindInfoOf(kind), Kind: kind, Form: frame.NewForm(nil), Name: p.freeName(string(kind))}
 		if f != nil && f.Get("kind") == string(kind) {
 			c.Form, c.Name, p.Adding, f = f, f.Get("name"), true, nil
@@ -165,7 +165,7 @@ func defaults(choices runner.ModelChoices) (list []defaultModel) {
 }
 
 // providerForm returns the form of a provider. It never shows the key.
-func providerForm(p store.Provider) *frame.Form {
+func providerForm(p workers.Provider) *frame.Form {
 	f := frame.NewForm(map[string]string{"baseUrl": p.BaseURL})
 	if p.ContextWindow > 0 {
 		f.Values.Set("contextWindow", strconv.FormatInt(p.ContextWindow, 10))
@@ -198,7 +198,7 @@ func (c providerCard) Advice() text.Key {
 	case "web_page":
 		return "Check the address and the port, and that no login page or proxy answers there."
 	case "connection":
-		if c.Kind == store.KindOllama {
+		if c.Kind == workers.KindOllama {
 			return "Start Ollama on that machine with “ollama serve”, and check the address."
 		}
 		return "Check the address, and whether this machine can reach it."
@@ -243,7 +243,7 @@ func (c providerCard) Problem() string { return show.Sentence(c.Test.Error) }
 // one, or a model to remove.
 func (p modelsPage) Choosable() bool {
 	return len(p.Chain) > 0 || slices.ContainsFunc(p.Field.Groups, func(g runner.ModelGroup) bool {
-		return slices.ContainsFunc(g.Models, func(m store.ListedModel) bool { return m.Name != "offline" })
+		return slices.ContainsFunc(g.Models, func(m workers.ListedModel) bool { return m.Name != "offline" })
 	}) || len(p.Providers) > 0
 }
 
@@ -256,9 +256,9 @@ func (d *Pages) addProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Fo
 	if err != nil {
 		return "", err
 	}
-	n := store.NewProvider{Kind: store.ProviderKind(f.Get("kind")), Name: cmp.Or(trimmed(f, "name"), f.Get("kind")),
+	n := workers.NewProvider{Kind: workers.ProviderKind(f.Get("kind")), Name: cmp.Or(trimmed(f, "name"), f.Get("kind")),
 		BaseURL: trimmed(f, "baseUrl"), Key: trimmed(f, "key"), ContextWindow: window}
-	if n.Kind == store.KindOllama && n.BaseURL == kindInfoOf(n.Kind).UsualHost {
+	if n.Kind == workers.KindOllama && n.BaseURL == kindInfoOf(n.Kind).UsualHost {
 		n.BaseURL = ""
 	}
 	if _, err := d.Runner.AddProvider(r.Context(), r.Who.Caller, n); err != nil {
@@ -274,7 +274,7 @@ func (d *Pages) updateProvider(_ http.ResponseWriter, r *frame.Request, f *frame
 		return "", err
 	}
 	address, name := trimmed(f, "baseUrl"), r.Params.ByName("name")
-	patch := store.ProviderPatch{BaseURL: &address, ContextWindow: &window}
+	patch := workers.ProviderPatch{BaseURL: &address, ContextWindow: &window}
 	if key := trimmed(f, "key"); key != "" {
 		patch.Key = &key
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"journeyman/handlers/dashboard/frame"
-	"journeyman/store"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // One page shows the secrets of a worker or those of the organization. An address without a
@@ -27,7 +27,7 @@ func (d *Pages) secretRoutes() {
 type secretsPage struct {
 	Base    string // address of the page
 	Form    *frame.Form
-	Secrets []store.Secret
+	Secrets []workers.Secret
 }
 
 func (d *Pages) secretsPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) (err error) {
@@ -49,7 +49,7 @@ func (d *Pages) secretsPage(w http.ResponseWriter, r *frame.Request, status int,
 // present one, and can only take hosts away.
 func (d *Pages) setSecret(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	// People paste values with spaces and line ends around them, which the store refuses.
-	n := store.NewSecret{WorkerID: r.Params.ByName("workerId"), Name: strings.TrimSpace(f.Get("name")),
+	n := workers.NewSecret{WorkerID: r.Params.ByName("workerId"), Name: strings.TrimSpace(f.Get("name")),
 		Value: strings.TrimSpace(f.Text("value")), Hosts: strings.Fields(strings.ReplaceAll(f.Get("hosts"), ",", " "))}
 	_, err := d.Store.Workers.SetSecret(r.Context(), r.Who.Caller, n)
 	return frame.Done(secretsAddress(r), "secret-set"), err

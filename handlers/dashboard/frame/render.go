@@ -21,6 +21,7 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/visible"
+	"journeyman/store/workers"
 )
 
 // pageData is the data of every template. Page is the page's own part of it.
@@ -33,7 +34,7 @@ type pageData struct {
 	Organizations []people.Organization // that the user may switch to; empty if there is one
 	Deciding      int64                 // decisions and answers that the user can make
 	Model         ModelState            // of workers without their own model
-	Pinned        []store.Pin           // workers that the user has pinned
+	Pinned        []workers.Pin         // workers that the user has pinned
 	Busy          map[string]bool       // by id, the pinned workers that run a task
 	Since         string                // the position in the stream of changes at which the page was read
 	Disk          diskNotice

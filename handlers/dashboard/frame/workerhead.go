@@ -3,13 +3,13 @@ package frame
 import (
 	"net/http"
 
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // A WorkerHead is the data of the top of every page of a worker.
 type WorkerHead struct {
-	store.Worker
-	Creator store.WorkerMember
+	workers.Worker
+	Creator workers.Member
 	Mine    bool   // the user created the worker; no other user may change it
 	Tab     string // the page: overview, settings, schedules, versions, files, webhook, secrets or members
 }

@@ -13,6 +13,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // mailRoutes registers the pages of mail.
@@ -139,7 +140,8 @@ func (d *Pages) listMail(path string) frame.Handle {
 
 // addressForMail puts the mail address of a worker into p as an example.
 func (d *Pages) addressForMail(r *frame.Request, p *mailList) error {
-	workers, _, err := d.Store.Workers.List(r.Context(), r.Who.Caller, store.WorkerQuery{Origin: store.CreatedOrigin, Limit: 1})
+	workers, _, err := d.Store.Workers.List(r.Context(), r.Who.Caller, workers.Query{Origin: workers.CreatedOrigin,
+		Limit: 1})
 	p.Address = "WORKER_ID@" + d.cfg.MailDomain
 	if len(workers) > 0 {
 		p.Address, p.Worker = workers[0].ID+"@"+d.cfg.MailDomain, true
@@ -156,7 +158,7 @@ type mailPage struct {
 	Attachments []string
 	Verdicts    []frame.Option
 	HasSource   bool
-	Worker      store.Worker
+	Worker      workers.Worker
 	Releasable  bool // a user can release it, so that it starts work
 	Relay       bool // the server has a relay now, for a kept reply
 }

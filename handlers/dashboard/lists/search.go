@@ -13,6 +13,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/people"
 	"journeyman/store/visible"
+	"journeyman/store/workers"
 )
 
 // maxPerKind is the greatest number of results of one kind that a search shows.
@@ -106,7 +107,7 @@ func marked(title, part string) searchResult {
 
 func (d *Pages) findWorkers(r *frame.Request, part string) (list []searchResult, err error) {
 	workers, _, err := d.Store.Workers.List(r.Context(), r.Who.Caller,
-		store.WorkerQuery{Text: part, Origin: store.CreatedOrigin, Limit: maxPerKind, Scan: store.MaxSearched})
+		workers.Query{Text: part, Origin: workers.CreatedOrigin, Limit: maxPerKind, Scan: store.MaxSearched})
 	for _, w := range workers {
 		f := marked(w.Title, part)
 		f.Address, f.Run, f.Hint = "/workers/"+w.ID, "/workers/"+w.ID+"#f-input", show.Ellipsis(w.Summary, titleInFilter)

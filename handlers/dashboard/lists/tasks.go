@@ -11,6 +11,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // taskListRoutes registers the list of tasks.
@@ -199,7 +200,7 @@ func taskQuery(v url.Values) (store.TaskQuery, error) {
 // workerOptions returns the choices of the worker filter: the newest workers, and the chosen one.
 func (d *Pages) workerOptions(r *frame.Request, chosen string) ([]frame.Option, error) {
 	workers, _, err := d.Store.Workers.List(r.Context(), r.Who.Caller,
-		store.WorkerQuery{Origin: store.CreatedOrigin, Limit: workersInList})
+		workers.Query{Origin: workers.CreatedOrigin, Limit: workersInList})
 	if err != nil {
 		return nil, err
 	}

@@ -7,11 +7,12 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 // A workerRow is a worker of the list.
 type workerRow struct {
-	store.Worker
+	workers.Worker
 	Pinned bool
 	By     string   // name of the creator
 	Last   *taskRow // newest task; nil without one
@@ -41,7 +42,7 @@ func barsOf(counts []int64) (bars []bar, sum int64) {
 }
 
 // workerRows returns the rows of workers.
-func (d *Pages) workerRows(r *frame.Request, list []store.Worker) ([]workerRow, error) {
+func (d *Pages) workerRows(r *frame.Request, list []workers.Worker) ([]workerRow, error) {
 	pins, err := d.Store.Workers.Pins(r.Context(), r.Who.Caller)
 	if err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func (d *Pages) workerRows(r *frame.Request, list []store.Worker) ([]workerRow, 
 	names := map[string]string{}
 	rows := make([]workerRow, 0, len(list))
 	for _, w := range list {
-		row := workerRow{Worker: w, Pinned: slices.ContainsFunc(pins, func(p store.Pin) bool { return p.ID == w.ID })}
+		row := workerRow{Worker: w, Pinned: slices.ContainsFunc(pins, func(p workers.Pin) bool { return p.ID == w.ID })}
 		row.By, err = frame.Once(names, w.UserID, func() (string, error) { return d.Store.People.UserName(r.Context(), w.UserID) })
 		if err != nil {
 			return nil, err
@@ -68,7 +69,7 @@ func (d *Pages) workerRows(r *frame.Request, list []store.Worker) ([]workerRow, 
 }
 
 // lastTask returns the row of a worker's newest task, or nil if it has none.
-func (d *Pages) lastTask(r *frame.Request, w store.Worker) (*taskRow, error) {
+func (d *Pages) lastTask(r *frame.Request, w workers.Worker) (*taskRow, error) {
 	last, err := d.Store.LatestTask(r.Context(), w)
 	if db.IsNotFound(err) {
 		return nil, nil
@@ -98,9 +99,9 @@ func (d *Pages) waitsFor(r *frame.Request, t store.Task) (bool, error) {
 
 // keepWorker puts a worker that a task made into the lists.
 func (d *Pages) keepWorker(r *frame.Request) (string, error) {
-	kept := store.CreatedOrigin
+	kept := workers.CreatedOrigin
 	w, err := d.Store.Workers.UpdateWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"),
-		store.WorkerPatch{Origin: &kept})
+		workers.Patch{Origin: &kept})
 	return frame.Done("/workers/"+w.ID, "worker-kept"), err
 }
 

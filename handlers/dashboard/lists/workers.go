@@ -6,7 +6,7 @@ import (
 
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/starters"
-	"journeyman/store"
+	"journeyman/store/workers"
 )
 
 // workerListRoutes registers the list of workers, and the buttons of its rows.
@@ -35,22 +35,22 @@ type workerList struct {
 }
 
 // hidesWorkers reports whether tasks made workers that a list of the origin leaves out.
-func (d *Pages) hidesWorkers(r *frame.Request, origin store.WorkerOrigin) (bool, error) {
-	if origin == store.TaskOrigin {
+func (d *Pages) hidesWorkers(r *frame.Request, origin workers.Origin) (bool, error) {
+	if origin == workers.TaskOrigin {
 		return false, nil
 	}
-	made, _, err := d.Store.Workers.List(r.Context(), r.Who.Caller, store.WorkerQuery{Origin: store.TaskOrigin, Limit: 1})
+	made, _, err := d.Store.Workers.List(r.Context(), r.Who.Caller, workers.Query{Origin: workers.TaskOrigin, Limit: 1})
 	return len(made) > 0, err
 }
 
 func (d *Pages) listWorkers(w http.ResponseWriter, r *frame.Request) error {
 	typed := r.URL.Query()
 	p := workerList{Form: frame.FormOf(typed), Later: typed.Get("cursor") != "", Back: r.URL.RequestURI(),
-		OfTasks: typed.Get("origin") == string(store.TaskOrigin), Gallery: starters.NewGallery(d.Frame)}
-	q := store.WorkerQuery{Text: typed.Get("q"), Origin: store.CreatedOrigin, Cursor: typed.Get("cursor"),
+		OfTasks: typed.Get("origin") == string(workers.TaskOrigin), Gallery: starters.NewGallery(d.Frame)}
+	q := workers.Query{Text: typed.Get("q"), Origin: workers.CreatedOrigin, Cursor: typed.Get("cursor"),
 		Limit: workersOnPage}
 	if p.OfTasks {
-		q.Origin = store.TaskOrigin
+		q.Origin = workers.TaskOrigin
 	}
 	workers, next, err := d.Store.Workers.List(r.Context(), r.Who.Caller, q)
 	status, err := p.Form.ListStatus(r, err)

@@ -14,6 +14,7 @@ import (
 	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/db"
+	"journeyman/store/workers"
 )
 
 //go:embed *.yaml *.demo *-sample.*
@@ -82,10 +83,10 @@ func starterOf(r *frame.Request) (Starter, error) {
 }
 
 // starterWorker creates the worker of a starter. Forms of the same page create one worker.
-func (d *Pages) starterWorker(r *frame.Request, s Starter, token string) (store.Worker, error) {
+func (d *Pages) starterWorker(r *frame.Request, s Starter, token string) (workers.Worker, error) {
 	file, err := files.ReadFile(s.ID + ".yaml")
 	if err != nil {
-		return store.Worker{}, fmt.Errorf("starter %s: %w", s.ID, err)
+		return workers.Worker{}, fmt.Errorf("starter %s: %w", s.ID, err)
 	}
 	w, _, err := d.API.ImportWorker(r.Context(), r.Who.Caller, file,
 		frame.FormKey(r.Who.Caller, token, "starter "+s.ID))

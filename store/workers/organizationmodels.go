@@ -1,4 +1,4 @@
-package store
+package workers
 
 import (
 	"context"
@@ -30,14 +30,14 @@ type OpenProvider struct {
 
 // ModelChanges returns how often a result of OrganizationModels has changed, for any organization.
 // As long as the count is the same, an earlier result is still valid.
-func (s *workerStore) ModelChanges() int64 { return s.modelChanges.Load() }
+func (s *Store) ModelChanges() int64 { return s.modelChanges.Load() }
 
-// forget makes earlier results of OrganizationModels invalid, because another node may have changed them.
-func (s *workerStore) forget() { s.modelChanges.Add(1) }
+// Forget makes earlier results of OrganizationModels invalid, because another node may have changed them.
+func (s *Store) Forget() { s.modelChanges.Add(1) }
 
 // OrganizationModels returns the models of an organization. It checks no right: the runner
 // opens models for every caller.
-func (s *workerStore) OrganizationModels(ctx context.Context, organizationID string) (m OrganizationModels, err error) {
+func (s *Store) OrganizationModels(ctx context.Context, organizationID string) (m OrganizationModels, err error) {
 	err = s.db.Snapshot(ctx, func(q db.Querier) error {
 		m.Chain, err = db.One(ctx, q, db.ScanString, `SELECT coalesce(models, '') FROM organizations WHERE id = ?`,
 			organizationID)
@@ -55,7 +55,7 @@ func (s *workerStore) OrganizationModels(ctx context.Context, organizationID str
 }
 
 // openProvider scans a provider and unseals its key.
-func (s *workerStore) openProvider(row db.Scanner) (p OpenProvider, err error) {
+func (s *Store) openProvider(row db.Scanner) (p OpenProvider, err error) {
 	var sealed []byte
 	p.Provider, err = scanProvider(db.ScannerFunc(func(dest ...any) error {
 		return row.Scan(append([]any{&sealed}, dest...)...)
@@ -75,7 +75,7 @@ func (s *workerStore) openProvider(row db.Scanner) (p OpenProvider, err error) {
 // SetDefaultModels sets the chain of models for workers that choose none; "" means the server's. It
 // returns Forbidden unless the caller is an Owner. It returns a Conflict unless the chain is still
 // was. The caller has checked the names.
-func (s *workerStore) SetDefaultModels(ctx context.Context, c people.Caller, was, chain string) error {
+func (s *Store) SetDefaultModels(ctx context.Context, c people.Caller, was, chain string) error {
 	var f db.Fields
 	if db.CheckLine(&f, "models", chain, MaxModelName); f.Err() != nil {
 		return f.Err()

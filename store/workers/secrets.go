@@ -1,4 +1,4 @@
-package store
+package workers
 
 import (
 	"cmp"
@@ -84,7 +84,7 @@ func allowSecrets(ctx context.Context, q db.Querier, c people.Caller, workerID s
 	if workerID == "" {
 		return c.Allow(people.ManageSecrets)
 	}
-	_, err := ownWorker(ctx, q, c, workerID)
+	_, err := Own(ctx, q, c, workerID)
 	return err
 }
 
@@ -99,7 +99,7 @@ func allowSecretsNow(ctx context.Context, tx db.Tx, c people.Caller, workerID st
 
 // Secrets returns the secrets of a worker by name, without their values. An empty workerID
 // means the secrets of the organization. It returns Forbidden as allowSecrets does.
-func (s *workerStore) Secrets(ctx context.Context, c people.Caller, workerID string) ([]Secret, error) {
+func (s *Store) Secrets(ctx context.Context, c people.Caller, workerID string) ([]Secret, error) {
 	if err := allowSecrets(ctx, s.db, c, workerID); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (s *workerStore) Secrets(ctx context.Context, c people.Caller, workerID str
 // Conflict if there are MaxSecrets already. A host to which the secret may not be sent yet needs
 // the value again: else people who may change a secret could have it sent to a server of theirs,
 // although nobody may read it.
-func (s *workerStore) SetSecret(ctx context.Context, c people.Caller, n NewSecret) (x Secret, err error) {
+func (s *Store) SetSecret(ctx context.Context, c people.Caller, n NewSecret) (x Secret, err error) {
 	var f db.Fields
 	if n.Check(&f); f.Err() != nil {
 		return x, f.Err()
@@ -146,7 +146,7 @@ func readSecret(ctx context.Context, q db.Querier, organizationID, workerID, nam
 	return x, db.NoRow(err, db.Errorf(db.NotFound, "there is no secret %q", db.FirstRunes(name, MaxSecretName)))
 }
 
-func (s *workerStore) insertSecret(ctx context.Context, tx db.Tx, c people.Caller, n NewSecret) (x Secret, err error) {
+func (s *Store) insertSecret(ctx context.Context, tx db.Tx, c people.Caller, n NewSecret) (x Secret, err error) {
 	if n.Value == "" {
 		return x, &db.Error{Kind: db.Invalid, Message: "value: is required",
 			Details: []db.Detail{{Path: "value", Message: "is required"}}}
@@ -177,7 +177,7 @@ func (s *workerStore) insertSecret(ctx context.Context, tx db.Tx, c people.Calle
 	return x, s.auditSecret(tx, c, "secret.create", x)
 }
 
-func (s *workerStore) updateSecret(tx db.Tx, c people.Caller, x Secret, n NewSecret) (Secret, error) {
+func (s *Store) updateSecret(tx db.Tx, c people.Caller, x Secret, n NewSecret) (Secret, error) {
 	if host, is := newHost(x.Hosts, n.Hosts); is && n.Value == "" {
 		var f db.Fields
 		f.Add("value", "must be entered again, because the secret may not be sent to %q yet", host)
@@ -204,7 +204,7 @@ func (s *workerStore) updateSecret(tx db.Tx, c people.Caller, x Secret, n NewSec
 
 // sealSecret returns the values of the columns sealed and hosts. The purpose of the seal is
 // the id of the secret, so a renamed or moved row keeps its value.
-func (s *workerStore) sealSecret(x Secret, value string) (sealed []byte, hosts string, err error) {
+func (s *Store) sealSecret(x Secret, value string) (sealed []byte, hosts string, err error) {
 	list, err := json.Marshal(append([]string{}, x.Hosts...)) // [] and not null
 	if err != nil {
 		return nil, "", err
@@ -213,7 +213,7 @@ func (s *workerStore) sealSecret(x Secret, value string) (sealed []byte, hosts s
 	return sealed, string(list), err
 }
 
-func (s *workerStore) auditSecret(tx db.Tx, c people.Caller, action string, x Secret) error {
+func (s *Store) auditSecret(tx db.Tx, c people.Caller, action string, x Secret) error {
 	detail := map[string]any{"name": x.Name}
 	if x.WorkerID != "" {
 		detail["workerId"] = x.WorkerID
@@ -226,7 +226,7 @@ func (s *workerStore) auditSecret(tx db.Tx, c people.Caller, action string, x Se
 
 // DeleteSecret deletes a secret and returns it as it was. It returns Forbidden as Secrets
 // does, and NotFound if there is no secret of that name.
-func (s *workerStore) DeleteSecret(ctx context.Context, c people.Caller, workerID, name string) (x Secret, err error) {
+func (s *Store) DeleteSecret(ctx context.Context, c people.Caller, workerID, name string) (x Secret, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if err := allowSecretsNow(ctx, tx, c, workerID); err != nil {
 			return err
@@ -251,7 +251,7 @@ type TurnSecret struct {
 
 // TurnSecrets returns the secrets that a claimed turn may use, sorted by name. A secret of
 // the worker replaces the organization's secret of the same name.
-func (s *workerStore) TurnSecrets(ctx context.Context, organizationID, workerID string) ([]TurnSecret, error) {
+func (s *Store) TurnSecrets(ctx context.Context, organizationID, workerID string) ([]TurnSecret, error) {
 	type row struct {
 		Secret
 		sealed []byte

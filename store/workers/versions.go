@@ -1,4 +1,4 @@
-package store
+package workers
 
 import (
 	"bytes"
@@ -22,11 +22,11 @@ const MaxVersions = 10_000
 type WorkerContent struct {
 	Instructions string
 	OutputSchema json.RawMessage // nil for free text
-	Settings     WorkerSettings
+	Settings     Settings
 }
 
-// A WorkerVersion is the content of a worker between two changes. It never changes.
-type WorkerVersion struct {
+// A Version is the content of a worker between two changes. It never changes.
+type Version struct {
 	Number       int64 // 1 for the first
 	UserID       string
 	UserEmail    string // of UserID; both are "" if the author of the version was not recorded
@@ -72,9 +72,9 @@ func (c WorkerContent) Changes(before WorkerContent) (fields []string) {
 }
 
 // Patch returns a patch that gives a worker this content.
-func (c WorkerContent) Patch() WorkerPatch {
+func (c WorkerContent) Patch() Patch {
 	s := c.Settings.listed()
-	return WorkerPatch{Instructions: &c.Instructions, OutputSchema: &c.OutputSchema, Model: &s.Model,
+	return Patch{Instructions: &c.Instructions, OutputSchema: &c.OutputSchema, Model: &s.Model,
 		ApprovalTools: &s.ApprovalTools, MCPTools: &s.MCPTools, Tools: &s.Tools, StrangerTools: &s.StrangerTools,
 		Effort: &s.Effort, Temperature: &s.Temperature}
 }
@@ -103,7 +103,7 @@ func (w Worker) expect(revisions []string) error {
 }
 
 // insertVersion stores the content of w as its version w.Version, made by the caller.
-func (s *workerStore) insertVersion(tx db.Tx, c people.Caller, w Worker, restoredFrom int64) error {
+func (s *Store) insertVersion(tx db.Tx, c people.Caller, w Worker, restoredFrom int64) error {
 	if w.Version > MaxVersions {
 		return db.Errorf(db.Conflict, "the worker has %d versions, and can have no more: "+
 			"export it and import it as a new worker", MaxVersions)
@@ -113,7 +113,7 @@ func (s *workerStore) insertVersion(tx db.Tx, c people.Caller, w Worker, restore
 	}
 	set := w.Settings
 	_, err := tx.Exec(`INSERT INTO worker_versions (worker_id, version, instructions, output_schema, created_at,
-			user_id, restored_from, `+settingsColumns+`)
+			user_id, restored_from, `+SettingsColumns+`)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		w.ID, w.Version, w.Instructions, db.Nullable(string(w.OutputSchema)), w.UpdatedAt.UnixMilli(),
 		db.Nullable(c.UserID), db.Nullable(restoredFrom),
@@ -123,26 +123,26 @@ func (s *workerStore) insertVersion(tx db.Tx, c people.Caller, w Worker, restore
 }
 
 const selectVersions = `SELECT v.version, coalesce(v.user_id, ''), coalesce(u.email, ''), coalesce(v.restored_from, 0),
-	v.created_at, v.instructions, v.output_schema, ` + settingsColumns + `
+	v.created_at, v.instructions, v.output_schema, ` + SettingsColumns + `
 	FROM worker_versions v LEFT JOIN users u ON u.id = v.user_id WHERE v.worker_id = ?`
 
-func scanVersion(row db.Scanner) (v WorkerVersion, err error) {
+func scanVersion(row db.Scanner) (v Version, err error) {
 	err = row.Scan(append([]any{&v.Number, &v.UserID, &v.UserEmail, &v.RestoredFrom, db.AsTime(&v.CreatedAt),
-		&v.Instructions, db.AsJSON(&v.OutputSchema)}, v.Settings.columns()...)...)
+		&v.Instructions, db.AsJSON(&v.OutputSchema)}, v.Settings.Columns()...)...)
 	return v, err
 }
 
 // WorkerVersions returns a page of the versions of a worker that the caller may see, newest
 // first, and the cursor of the next page, which is empty after the last.
-func (s *workerStore) WorkerVersions(ctx context.Context, c people.Caller, id, cursor string, limit int) (
-	list []WorkerVersion, next string, err error) {
+func (s *Store) WorkerVersions(ctx context.Context, c people.Caller, id, cursor string, limit int) (
+	list []Version, next string, err error) {
 	of := db.ScopeOf("versions", id)
 	var f db.Fields
 	below := of.ReadNum(&f, cursor)
 	if err := f.Err(); err != nil {
 		return nil, "", err
 	}
-	if _, err := visibleWorker(ctx, s.db, c, id); err != nil {
+	if _, err := Visible(ctx, s.db, c, id); err != nil {
 		return nil, "", err
 	}
 	limit = db.PageLimit(limit)
@@ -155,14 +155,14 @@ func (s *workerStore) WorkerVersions(ctx context.Context, c people.Caller, id, c
 	for i := range list[:max(0, len(list)-1)] {
 		list[i].Changed = list[i].Changes(list[i+1].WorkerContent)
 	}
-	list, next = db.Cut(list, limit, of, func(v WorkerVersion) []any { return []any{v.Number} })
+	list, next = db.Cut(list, limit, of, func(v Version) []any { return []any{v.Number} })
 	return list, next, nil
 }
 
 // WorkerVersion returns a version of a worker that the caller may see.
-func (s *workerStore) WorkerVersion(ctx context.Context, c people.Caller, id string, number int64) (v WorkerVersion,
+func (s *Store) WorkerVersion(ctx context.Context, c people.Caller, id string, number int64) (v Version,
 	err error) {
-	if _, err := visibleWorker(ctx, s.db, c, id); err != nil {
+	if _, err := Visible(ctx, s.db, c, id); err != nil {
 		return v, err
 	}
 	pair, err := db.All(ctx, s.db, scanVersion, selectVersions+` AND v.version BETWEEN ? AND ? ORDER BY v.version DESC`,

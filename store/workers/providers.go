@@ -1,4 +1,4 @@
-package store
+package workers
 
 import (
 	"context"
@@ -164,7 +164,7 @@ func scanProvider(row db.Scanner) (p Provider, err error) {
 
 // Providers returns the providers of the caller's organization by name. It returns Forbidden for a
 // Member.
-func (s *workerStore) Providers(ctx context.Context, c people.Caller) ([]Provider, error) {
+func (s *Store) Providers(ctx context.Context, c people.Caller) ([]Provider, error) {
 	if err := c.Allow(people.SeeProviders); err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func readProvider(ctx context.Context, q db.Querier, organizationID, name string
 
 // AddProvider connects a provider. It returns Forbidden unless the caller is an Owner. It returns a
 // Conflict if the name is taken, or if there are MaxProviders already.
-func (s *workerStore) AddProvider(ctx context.Context, c people.Caller, n NewProvider) (p Provider, err error) {
+func (s *Store) AddProvider(ctx context.Context, c people.Caller, n NewProvider) (p Provider, err error) {
 	var f db.Fields
 	if n.Check(&f); f.Err() != nil {
 		return p, f.Err()
@@ -226,7 +226,7 @@ func (s *workerStore) AddProvider(ctx context.Context, c people.Caller, n NewPro
 // UpdateProvider changes a provider. It returns Forbidden unless the caller is an Owner. A new host
 // needs the key again, because the stored key must not be sent to a host for which nobody entered
 // it.
-func (s *workerStore) UpdateProvider(ctx context.Context, c people.Caller, name string, patch ProviderPatch) (
+func (s *Store) UpdateProvider(ctx context.Context, c people.Caller, name string, patch ProviderPatch) (
 	p Provider, err error) {
 	err = s.changeProviders(ctx, &c, func(tx db.Tx) error {
 		if p, err = readProvider(ctx, tx, c.OrganizationID, name); err != nil {
@@ -284,7 +284,7 @@ func sameOrigin(a, b string) bool {
 
 // RemoveProvider removes a provider with its key. It returns Forbidden unless the caller is an
 // Owner. It returns a Conflict that names the users of its models, while there are any.
-func (s *workerStore) RemoveProvider(ctx context.Context, c people.Caller, name string) (p Provider, err error) {
+func (s *Store) RemoveProvider(ctx context.Context, c people.Caller, name string) (p Provider, err error) {
 	err = s.changeProviders(ctx, &c, func(tx db.Tx) error {
 		if p, err = readProvider(ctx, tx, c.OrganizationID, name); err != nil {
 			return err
@@ -334,7 +334,7 @@ func checkUnused(ctx context.Context, q db.Querier, organizationID, name string)
 // models is nil, those of an earlier test are kept. If chain is not empty and the organization has
 // no models of its own, chain becomes its models. Nothing is stored if the provider has changed
 // since it was read, because the result is then not valid.
-func (s *workerStore) RecordProviderTest(ctx context.Context, c people.Caller, p Provider, t ProviderTest,
+func (s *Store) RecordProviderTest(ctx context.Context, c people.Caller, p Provider, t ProviderTest,
 	models []ListedModel,
 	chain string) error {
 	t.Answer, t.Error = db.FirstRunes(t.Answer, maxTestText), db.FirstRunes(t.Error, maxTestText)
@@ -367,7 +367,7 @@ func (s *workerStore) RecordProviderTest(ctx context.Context, c people.Caller, p
 }
 
 // changeProviders runs a write of an Owner, and increments the count of ModelChanges after it.
-func (s *workerStore) changeProviders(ctx context.Context, c *people.Caller, change func(tx db.Tx) error) error {
+func (s *Store) changeProviders(ctx context.Context, c *people.Caller, change func(tx db.Tx) error) error {
 	err := s.db.Write(ctx, func(tx db.Tx) error {
 		if err := people.AllowNow(ctx, tx, c, people.ManageProviders); err != nil {
 			return err
@@ -382,7 +382,7 @@ func (s *workerStore) changeProviders(ctx context.Context, c *people.Caller, cha
 
 // setModels sets the chain of the caller's organization if may reports that the present one may be
 // replaced.
-func (s *workerStore) setModels(ctx context.Context, tx db.Tx, c people.Caller, chain string,
+func (s *Store) setModels(ctx context.Context, tx db.Tx, c people.Caller, chain string,
 	may func(was string) bool) error {
 	was, err := db.One(ctx, tx, db.ScanString, `SELECT coalesce(models, '') FROM organizations WHERE id = ?`,
 		c.OrganizationID)
@@ -397,7 +397,7 @@ func (s *workerStore) setModels(ctx context.Context, tx db.Tx, c people.Caller, 
 }
 
 // sealProviderKey returns the value of the column sealed, which is NULL without a key.
-func (s *workerStore) sealProviderKey(id, key string) (any, error) {
+func (s *Store) sealProviderKey(id, key string) (any, error) {
 	if key == "" {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package store
+package workers
 
 import (
 	"cmp"
@@ -11,18 +11,19 @@ import (
 
 // CreateWorker creates a worker of the caller. If a request with the same key has created
 // one before, it returns that worker, and replayed is true.
-func (s *workerStore) CreateWorker(ctx context.Context, c people.Caller, n NewWorker,
+func (s *Store) CreateWorker(ctx context.Context, c people.Caller, n NewWorker,
 	key db.IdempotencyKey) (w Worker, replayed bool, err error) {
 	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Worker, error) {
-		w, err := db.One(ctx, tx, scanWorker, selectWorker, id)
+		w, err := db.One(ctx, tx, Scan, SelectWorker, id)
 		return w, db.NoRecord(err, "worker")
 	}, func(tx db.Tx) (Worker, string, error) {
-		w, err := s.insertWorker(tx, c, n)
+		w, err := s.Insert(tx, c, n)
 		return w, w.ID, err
 	})
 }
 
-func (s *workerStore) insertWorker(tx db.Tx, c people.Caller, n NewWorker) (Worker, error) {
+// Insert stores a new worker of the caller in a transaction of an import.
+func (s *Store) Insert(tx db.Tx, c people.Caller, n NewWorker) (Worker, error) {
 	n.ID = cmp.Or(n.ID, db.NewID("wrk", s.db.Now()))
 	n.Title = cmp.Or(n.Title, generatedTitle(n.ID))
 	s.db.MakeStorable(&n.Title, &n.Summary, &n.Instructions)
@@ -36,7 +37,7 @@ func (s *workerStore) insertWorker(tx db.Tx, c people.Caller, n NewWorker) (Work
 		Version: 1, Instructions: n.Instructions, OutputSchema: n.OutputSchema, Settings: n.Settings.listed(),
 		CreatedAt: db.FromMillis(now), UpdatedAt: db.FromMillis(now)}
 	var err error
-	w.num, err = tx.Insert(`INSERT INTO workers (id, organization_id, user_id, title, summary, visibility, origin,
+	w.Num, err = tx.Insert(`INSERT INTO workers (id, organization_id, user_id, title, summary, visibility, origin,
 			workspace, keep_task_days, version, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)`,
 		w.ID, w.OrganizationID, w.UserID, w.Title, w.Summary, w.Visibility, w.Origin, w.Workspace, w.KeepTaskDays,
@@ -48,14 +49,14 @@ func (s *workerStore) insertWorker(tx db.Tx, c people.Caller, n NewWorker) (Work
 }
 
 // Worker returns a worker that the caller may see. A deleted worker is NotFound.
-func (s *workerStore) Worker(ctx context.Context, c people.Caller, id string) (Worker, error) {
-	return visibleWorker(ctx, s.db, c, id)
+func (s *Store) Worker(ctx context.Context, c people.Caller, id string) (Worker, error) {
+	return Visible(ctx, s.db, c, id)
 }
 
 // UpdateWorker changes a worker. It returns Forbidden unless the caller created it, NotFound
 // if it was deleted, and Stale if it has another revision than the patch expects. Turns that
 // were accepted before keep their instructions, schema and settings.
-func (s *workerStore) UpdateWorker(ctx context.Context, c people.Caller, id string, p WorkerPatch) (w Worker, err error) {
+func (s *Store) UpdateWorker(ctx context.Context, c people.Caller, id string, p Patch) (w Worker, err error) {
 	if err := s.gate.RoomIn(ctx); err != nil {
 		return w, err
 	}
@@ -67,11 +68,11 @@ func (s *workerStore) UpdateWorker(ctx context.Context, c people.Caller, id stri
 }
 
 // changeWorker applies a patch. restoredFrom is the version that the patch repeats, or 0.
-func (s *workerStore) changeWorker(ctx context.Context, tx db.Tx, c people.Caller, id string, p WorkerPatch,
+func (s *Store) changeWorker(ctx context.Context, tx db.Tx, c people.Caller, id string, p Patch,
 	restoredFrom int64) (Worker, error) {
 	// The worker is read in the transaction, so that two concurrent patches of different fields are
 	// both kept.
-	w, err := ownWorker(ctx, tx, c, id)
+	w, err := Own(ctx, tx, c, id)
 	if err != nil {
 		return w, err
 	}
@@ -108,7 +109,7 @@ func (s *workerStore) changeWorker(ctx context.Context, tx db.Tx, c people.Calle
 }
 
 // auditWorker adds to the audit log the changes of a worker that matter for security.
-func (s *workerStore) auditWorker(tx db.Tx, c people.Caller, was, w Worker) error {
+func (s *Store) auditWorker(tx db.Tx, c people.Caller, was, w Worker) error {
 	rules := func(l ToolRules) any {
 		if l == nil {
 			return "default"
@@ -141,18 +142,18 @@ func (s *workerStore) auditWorker(tx db.Tx, c people.Caller, was, w Worker) erro
 	return nil
 }
 
-// A WorkerQuery asks for a page of workers.
-type WorkerQuery struct {
-	Text   string       // in title or summary, case-insensitive; '' for all
-	Origin WorkerOrigin // '' for all
-	Cursor string       // from the page before; '' for the first
-	Limit  int          // most items
-	Scan   int          // most workers that are read for the page; 0: the usual number
+// A Query asks for a page of workers.
+type Query struct {
+	Text   string // in title or summary, case-insensitive; '' for all
+	Origin Origin // '' for all
+	Cursor string // from the page before; '' for the first
+	Limit  int    // most items
+	Scan   int    // most workers that are read for the page; 0: the usual number
 }
 
 // List returns a page of the workers that the caller may see, newest first, and the
 // cursor of the next page, which is empty after the last.
-func (s *workerStore) List(ctx context.Context, c people.Caller, q WorkerQuery) ([]Worker, string, error) {
+func (s *Store) List(ctx context.Context, c people.Caller, q Query) ([]Worker, string, error) {
 	var f db.Fields
 	q.Check(&f)
 	if err := f.Err(); err != nil {
@@ -168,7 +169,7 @@ func (s *workerStore) List(ctx context.Context, c people.Caller, q WorkerQuery) 
 		WHERE organization_id = ?1` + origin + ` AND deleted_at IS NULL AND num < ?2 ORDER BY num DESC `
 	limit := db.PageLimit(q.Limit)
 	// The subquery is the outer loop, so its order is the order of the result.
-	rows, err := db.All(ctx, s.db, scanWorker, `SELECT `+workerColumns+`
+	rows, err := db.All(ctx, s.db, Scan, `SELECT `+workerColumns+`
 		FROM (SELECT *`+listed+`LIMIT ?3) w CROSS JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version
 		WHERE (w.visibility = 'public' OR ?4 OR w.user_id = ?5
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?5))
@@ -178,18 +179,18 @@ func (s *workerStore) List(ctx context.Context, c people.Caller, q WorkerQuery) 
 	if err != nil {
 		return nil, "", err
 	}
-	return db.Paginate(ctx, s.db, rows, limit, q.scope(), func(w Worker) []any { return []any{w.num} },
+	return db.Paginate(ctx, s.db, rows, limit, q.scope(), func(w Worker) []any { return []any{w.Num} },
 		`SELECT num`+listed+`LIMIT 1 OFFSET ?3`, c.OrganizationID, after, db.Scanned(q.Scan)-1)
 }
 
 // Check adds to f the values that are invalid.
-func (q WorkerQuery) Check(f *db.Fields) {
+func (q Query) Check(f *db.Fields) {
 	db.CheckLine(f, "q", q.Text, db.MaxQueryText)
 	f.Check(q.Origin == "" || q.Origin.Valid(), "origin", originRule)
 	q.scope().ReadNum(f, q.Cursor)
 }
 
-func (q WorkerQuery) scope() db.Scope {
+func (q Query) scope() db.Scope {
 	if q.Origin == "" {
 		return db.ScopeOf("workers", q.Text)
 	}
@@ -200,14 +201,14 @@ func (q WorkerQuery) scope() db.Scope {
 // changes nothing if the worker has that content already. It returns the errors of UpdateWorker.
 // The caller has checked that the content can be used. If a request with the same key has
 // restored it before, replayed is true.
-func (s *workerStore) RestoreVersion(ctx context.Context, c people.Caller, id string, number int64, revisions []string,
+func (s *Store) RestoreVersion(ctx context.Context, c people.Caller, id string, number int64, revisions []string,
 	key db.IdempotencyKey) (w Worker, replayed bool, err error) {
 	return db.CreateOnce(ctx, s.db, key, func(tx db.Tx, id string) (Worker, error) {
-		return ownWorker(ctx, tx, c, id)
+		return Own(ctx, tx, c, id)
 	}, func(tx db.Tx) (Worker, string, error) {
 		// The access is checked before the version is looked for: a caller without it does not
 		// learn how many versions there are.
-		if _, err := ownWorker(ctx, tx, c, id); err != nil {
+		if _, err := Own(ctx, tx, c, id); err != nil {
 			return Worker{}, "", err
 		}
 		v, err := db.One(ctx, tx, scanVersion, selectVersions+` AND v.version = ?`, id, number)

@@ -1,4 +1,4 @@
-package store
+package workers
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ func scanPin(row db.Scanner) (p Pin, err error) {
 
 // Pins returns the workers that the caller has pinned and may still see, in the order in
 // which they were pinned.
-func (s *workerStore) Pins(ctx context.Context, c people.Caller) ([]Pin, error) {
+func (s *Store) Pins(ctx context.Context, c people.Caller) ([]Pin, error) {
 	list, err := db.All(ctx, s.db, scanPin, `SELECT w.id, w.title, p.created_at
 		FROM worker_pins p CROSS JOIN workers w ON w.id = p.worker_id
 		WHERE p.organization_id = ?1 AND p.user_id = ?2 AND w.deleted_at IS NULL
@@ -39,9 +39,9 @@ func (s *workerStore) Pins(ctx context.Context, c people.Caller) ([]Pin, error) 
 
 // PinWorker pins a worker that the caller may see. A second pin changes nothing. It
 // returns a Conflict if the caller has MaxPins pins already.
-func (s *workerStore) PinWorker(ctx context.Context, c people.Caller, workerID string) error {
+func (s *Store) PinWorker(ctx context.Context, c people.Caller, workerID string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
-		if _, err := runnableWorker(ctx, tx, c, workerID); err != nil {
+		if _, err := Runnable(ctx, tx, c, workerID); err != nil {
 			return err
 		}
 		// A deleted worker keeps its pins. Nobody sees them, so they must not count.
@@ -68,7 +68,7 @@ func (s *workerStore) PinWorker(ctx context.Context, c people.Caller, workerID s
 }
 
 // UnpinWorker removes a pin. It does nothing if the caller has not pinned the worker.
-func (s *workerStore) UnpinWorker(ctx context.Context, c people.Caller, workerID string) error {
+func (s *Store) UnpinWorker(ctx context.Context, c people.Caller, workerID string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		s.db.Notify(tx, c.OrganizationID, db.ChangedWorkers)
 		_, err := tx.Exec(`DELETE FROM worker_pins WHERE organization_id = ? AND user_id = ? AND worker_id = ?`,

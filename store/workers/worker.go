@@ -1,4 +1,4 @@
-package store
+package workers
 
 import (
 	"encoding/json"
@@ -18,18 +18,18 @@ const (
 	Private Visibility = "private"
 )
 
-// A WorkerOrigin is the way in which a worker was created.
-type WorkerOrigin string
+// A Origin is the way in which a worker was created.
+type Origin string
 
 // A worker of CreatedOrigin was created or kept by somebody. A worker of TaskOrigin was made by a task
 // that named no worker. Pages and MCP clients do not list it.
 const (
-	CreatedOrigin WorkerOrigin = "created"
-	TaskOrigin    WorkerOrigin = "task"
+	CreatedOrigin Origin = "created"
+	TaskOrigin    Origin = "task"
 )
 
 // Valid reports whether o is one of the origins.
-func (o WorkerOrigin) Valid() bool { return o == CreatedOrigin || o == TaskOrigin }
+func (o Origin) Valid() bool { return o == CreatedOrigin || o == TaskOrigin }
 
 // originRule is the message for an invalid origin.
 const originRule = "must be created or task"
@@ -46,45 +46,47 @@ const (
 
 // A Worker is the newest version of an agent definition.
 type Worker struct {
-	num            int64
+	Num            int64 // of the row; 0 before it is stored
 	ID             string
 	OrganizationID string
 	UserID         string // the creator
 	Title          string
 	Summary        string
 	Visibility     Visibility
-	Origin         WorkerOrigin
+	Origin         Origin
 	Workspace      WorkspaceKind
 	KeepTaskDays   *int64 // days for which ended tasks are kept; 0: for ever; nil: the server's setting
 	Version        int64
 	Instructions   string
 	OutputSchema   json.RawMessage // nil for free text
-	Settings       WorkerSettings
+	Settings       Settings
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	DeletedAt      *time.Time
 
-	creditCap *float64    // of its organization; only runnableWorker sets it, nil for none
-	claim     *claimFacts // only claimableWorker sets it
+	CreditCap *float64    // of its organization; only Runnable sets it, nil for none
+	Claim     *ClaimFacts // only Claimable sets it
 }
 
-// claimFacts are the data that a claim of a worker's turn needs besides the turn and the worker.
-type claimFacts struct {
-	organization int64 // num
-	hasSecrets   bool  // see Claim
+// ClaimFacts are the data that a claim of a worker's turn needs besides the turn and the worker.
+type ClaimFacts struct {
+	Organization int64 // num
+	HasSecrets   bool  // whether the worker or its organization has secrets
 }
 
 const workerColumns = `w.num, w.id, w.organization_id, w.user_id, w.title, w.summary, w.visibility, w.origin,
 	w.workspace, w.keep_task_days, w.version, v.instructions, v.output_schema, w.created_at, w.updated_at,
-	w.deleted_at, ` + settingsColumns
+	w.deleted_at, ` + SettingsColumns
 
-const selectWorker = `SELECT ` + workerColumns + `
+// SelectWorker reads the newest version of the worker with an id, for Scan.
+const SelectWorker = `SELECT ` + workerColumns + `
 	FROM workers w JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version WHERE w.id = ?`
 
-func scanWorker(row db.Scanner) (w Worker, err error) {
-	err = row.Scan(append([]any{&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Title, &w.Summary, &w.Visibility,
+// Scan reads a row of SelectWorker.
+func Scan(row db.Scanner) (w Worker, err error) {
+	err = row.Scan(append([]any{&w.Num, &w.ID, &w.OrganizationID, &w.UserID, &w.Title, &w.Summary, &w.Visibility,
 		&w.Origin, &w.Workspace, &w.KeepTaskDays, &w.Version, &w.Instructions, db.AsJSON(&w.OutputSchema),
-		db.AsTime(&w.CreatedAt), db.AsTime(&w.UpdatedAt), db.AsTimeOrNil(&w.DeletedAt)}, w.Settings.columns()...)...)
+		db.AsTime(&w.CreatedAt), db.AsTime(&w.UpdatedAt), db.AsTimeOrNil(&w.DeletedAt)}, w.Settings.Columns()...)...)
 	return w, err
 }
 
@@ -96,18 +98,18 @@ type NewWorker struct {
 	Summary      string
 	Instructions string
 	Visibility   Visibility    // '' for Public
-	Origin       WorkerOrigin  // '' for CreatedOrigin
+	Origin       Origin        // '' for CreatedOrigin
 	Workspace    WorkspaceKind // '' for SharedWorkspace
 	KeepTaskDays *int64        // nil: as the server
 	OutputSchema json.RawMessage
-	Settings     WorkerSettings
+	Settings     Settings
 }
 
-// A WorkerPatch holds the fields of a worker to change. A nil field stays as it is.
-type WorkerPatch struct {
+// A Patch holds the fields of a worker to change. A nil field stays as it is.
+type Patch struct {
 	Title, Summary, Instructions *string
 	Visibility                   *Visibility
-	Origin                       *WorkerOrigin    // CreatedOrigin keeps a worker that a task made
+	Origin                       *Origin          // CreatedOrigin keeps a worker that a task made
 	OutputSchema                 *json.RawMessage // to nil: free text
 	Model                        *string          // to '': the server's
 	ApprovalTools, MCPTools      *[]string
@@ -125,7 +127,7 @@ type WorkerPatch struct {
 
 // Check adds to f the fields of p that exceed their limits. Whether the model, the tools
 // and the schema can be used is not checked here.
-func (p WorkerPatch) Check(f *db.Fields) {
+func (p Patch) Check(f *db.Fields) {
 	if p.Instructions != nil {
 		f.Check(utf8.RuneCountInString(*p.Instructions) <= MaxInstructions, "instructions",
 			"must have at most %d characters", MaxInstructions)
@@ -148,7 +150,7 @@ func (p WorkerPatch) Check(f *db.Fields) {
 }
 
 // New returns a new worker with the fields of p. Its origin is CreatedOrigin.
-func (p WorkerPatch) New() (n NewWorker) {
+func (p Patch) New() (n NewWorker) {
 	db.Set(&n.Title, p.Title)
 	db.Set(&n.Summary, p.Summary)
 	db.Set(&n.Instructions, p.Instructions)
@@ -161,7 +163,7 @@ func (p WorkerPatch) New() (n NewWorker) {
 }
 
 // Apply sets the fields of w that p names.
-func (p WorkerPatch) Apply(w *Worker) {
+func (p Patch) Apply(w *Worker) {
 	db.Set(&w.Title, p.Title)
 	db.Set(&w.Summary, p.Summary)
 	db.Set(&w.Visibility, p.Visibility)
@@ -174,7 +176,7 @@ func (p WorkerPatch) Apply(w *Worker) {
 }
 
 // apply changes the settings that p names.
-func (p WorkerPatch) apply(s *WorkerSettings) {
+func (p Patch) apply(s *Settings) {
 	db.Set(&s.Model, p.Model)
 	db.Set(&s.ApprovalTools, p.ApprovalTools)
 	db.Set(&s.MCPTools, p.MCPTools)

@@ -1,4 +1,4 @@
-package store
+package workers
 
 import (
 	"database/sql/driver"
@@ -17,9 +17,9 @@ const (
 	MaxMCPTools      = 100
 )
 
-// WorkerSettings are a worker's model and tools. The zero value is the usual case. A turn
+// Settings are a worker's model and tools. The zero value is the usual case. A turn
 // keeps the settings of the time when it was accepted.
-type WorkerSettings struct {
+type Settings struct {
 	Model         string    // such as "openai:gpt-5-mini"; '' for the server's
 	ApprovalTools []string  // names of tools whose calls wait for an approval
 	MCPTools      []string  // tools of MCP servers: "server" for all its tools, or "server.tool"
@@ -41,7 +41,7 @@ const MaxTemperature = 2
 const toolName pattern.Pattern = `^[A-Za-z0-9_.-]{1,128}$`
 
 // Check adds to f the settings that break a limit. The store cannot tell whether a model exists.
-func (s WorkerSettings) Check(f *db.Fields) {
+func (s Settings) Check(f *db.Fields) {
 	db.CheckLine(f, "model", s.Model, MaxModelName)
 	checkNames(f, "approvalTools", s.ApprovalTools, MaxApprovalTools, toolName.Compiled(),
 		"must hold names of tools: 1 to 128 letters, digits, dots, underscores and hyphens each")
@@ -68,23 +68,23 @@ func checkNames(f *db.Fields, path string, names []string, most int, form *regex
 	}
 }
 
-// settingsColumns are the columns of worker_versions that hold settings.
-const settingsColumns = `model, approval_tools, mcp_tools, tools, stranger_tools, effort, temperature`
+// SettingsColumns are the columns of worker_versions that hold settings.
+const SettingsColumns = `model, approval_tools, mcp_tools, tools, stranger_tools, effort, temperature`
 
-// withSettings joins a version of a worker. Only names of these columns are added. The condition
+// WithSettings joins a version of a worker. Only names of these columns are added. The condition
 // on w and v follows.
-const withSettings = ` CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema,
+const WithSettings = ` CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema,
 	model v_model, approval_tools, mcp_tools, tools, stranger_tools, effort, temperature
 	FROM worker_versions) AS settings ON w = `
 
-// columns returns the destinations of settingsColumns.
-func (s *WorkerSettings) columns() []any {
+// Columns returns the destinations of SettingsColumns.
+func (s *Settings) Columns() []any {
 	return []any{db.AsText(&s.Model), (*nameList)(&s.ApprovalTools), (*nameList)(&s.MCPTools), &s.Tools, &s.StrangerTools,
 		db.AsText((*string)(&s.Effort)), &s.Temperature}
 }
 
 // listed returns the settings with empty lists instead of nil, as they are read from the database.
-func (s WorkerSettings) listed() WorkerSettings {
+func (s Settings) listed() Settings {
 	for _, names := range []*[]string{&s.ApprovalTools, &s.MCPTools} {
 		if *names == nil {
 			*names = []string{}

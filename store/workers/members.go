@@ -1,4 +1,4 @@
-package store
+package workers
 
 import (
 	"context"
@@ -8,15 +8,15 @@ import (
 	"journeyman/store/people"
 )
 
-// A WorkerMember is a user invited to a private worker.
-type WorkerMember struct {
+// A Member is a user invited to a private worker.
+type Member struct {
 	UserID    string
 	Email     string
 	Name      string
 	CreatedAt time.Time // of the invitation
 }
 
-func scanWorkerMember(row db.Scanner) (m WorkerMember, err error) {
+func scanWorkerMember(row db.Scanner) (m Member, err error) {
 	err = row.Scan(&m.UserID, &m.Email, &m.Name, db.AsTime(&m.CreatedAt))
 	return m, err
 }
@@ -24,24 +24,24 @@ func scanWorkerMember(row db.Scanner) (m WorkerMember, err error) {
 const selectWorkerMembers = `SELECT u.id, u.email, u.name, m.created_at
 	FROM worker_members m JOIN users u ON u.id = m.user_id WHERE m.worker_id = ?`
 
-// maxWorkerMembers is how many users may be invited to one worker.
-const maxWorkerMembers = 1000
+// MaxMembers is how many users may be invited to one worker.
+const MaxMembers = 1000
 
 // WorkerMembers lists the users who are invited to a worker. It returns Forbidden unless the caller
 // created the worker.
-func (s *workerStore) WorkerMembers(ctx context.Context, c people.Caller, workerID string) ([]WorkerMember, error) {
-	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
+func (s *Store) WorkerMembers(ctx context.Context, c people.Caller, workerID string) ([]Member, error) {
+	if _, err := Own(ctx, s.db, c, workerID); err != nil {
 		return nil, err
 	}
 	return db.All(ctx, s.db, scanWorkerMember, selectWorkerMembers+` ORDER BY m.user_id LIMIT ?`,
-		workerID, maxWorkerMembers)
+		workerID, MaxMembers)
 }
 
 // WorkerMember returns a user who is invited to a worker. It returns Forbidden unless the caller
 // created the worker.
-func (s *workerStore) WorkerMember(ctx context.Context, c people.Caller, workerID, userID string) (WorkerMember, error) {
-	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
-		return WorkerMember{}, err
+func (s *Store) WorkerMember(ctx context.Context, c people.Caller, workerID, userID string) (Member, error) {
+	if _, err := Own(ctx, s.db, c, workerID); err != nil {
+		return Member{}, err
 	}
 	m, err := db.One(ctx, s.db, scanWorkerMember, selectWorkerMembers+` AND m.user_id = ?`, workerID, userID)
 	return m, db.NoRecord(err, "member")
@@ -49,10 +49,10 @@ func (s *workerStore) WorkerMember(ctx context.Context, c people.Caller, workerI
 
 // AddWorkerMember invites a user of the organization to a worker. It returns Forbidden unless the
 // caller created the worker. A second invitation changes nothing.
-func (s *workerStore) AddWorkerMember(ctx context.Context, c people.Caller, workerID, userID string) (m WorkerMember,
+func (s *Store) AddWorkerMember(ctx context.Context, c people.Caller, workerID, userID string) (m Member,
 	err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
+		if _, err := Own(ctx, tx, c, workerID); err != nil {
 			return err
 		}
 		role, err := people.ReadRole(ctx, tx, c.OrganizationID, userID)
@@ -67,8 +67,8 @@ func (s *workerStore) AddWorkerMember(ctx context.Context, c people.Caller, work
 		if err != nil {
 			return err
 		}
-		if n >= maxWorkerMembers {
-			return db.Errorf(db.Conflict, "a worker has at most %d members", maxWorkerMembers)
+		if n >= MaxMembers {
+			return db.Errorf(db.Conflict, "a worker has at most %d members", MaxMembers)
 		}
 		added, err := tx.Exec(`INSERT INTO worker_members (worker_id, user_id, created_at) VALUES (?, ?, ?)
 			ON CONFLICT (worker_id, user_id) DO NOTHING`, workerID, userID, s.db.Millis())
@@ -86,26 +86,26 @@ func (s *workerStore) AddWorkerMember(ctx context.Context, c people.Caller, work
 }
 
 // InviteWorkerMember is AddWorkerMember for the user with that email address.
-func (s *workerStore) InviteWorkerMember(ctx context.Context, c people.Caller, workerID, email string) (WorkerMember, error) {
-	if _, err := ownWorker(ctx, s.db, c, workerID); err != nil {
-		return WorkerMember{}, err
+func (s *Store) InviteWorkerMember(ctx context.Context, c people.Caller, workerID, email string) (Member, error) {
+	if _, err := Own(ctx, s.db, c, workerID); err != nil {
+		return Member{}, err
 	}
 	id, err := db.One(ctx, s.db, db.ScanString, `SELECT u.id
 		FROM users u JOIN memberships m ON m.organization_id = ? AND m.user_id = u.id
 		WHERE u.email = ?`, c.OrganizationID, email)
 	if err != nil {
 		unknown := db.Fields{{Path: "email", Message: "nobody in this organization has that address"}}
-		return WorkerMember{}, db.NoRow(err, unknown.Err())
+		return Member{}, db.NoRow(err, unknown.Err())
 	}
 	return s.AddWorkerMember(ctx, c, workerID, id)
 }
 
 // RemoveWorkerMember withdraws an invitation, and reports whether there was one. It returns
 // Forbidden unless the caller created the worker.
-func (s *workerStore) RemoveWorkerMember(ctx context.Context, c people.Caller, workerID, userID string) (removed bool,
+func (s *Store) RemoveWorkerMember(ctx context.Context, c people.Caller, workerID, userID string) (removed bool,
 	err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
-		if _, err := ownWorker(ctx, tx, c, workerID); err != nil {
+		if _, err := Own(ctx, tx, c, workerID); err != nil {
 			return err
 		}
 		m, err := db.One(ctx, tx, scanWorkerMember, selectWorkerMembers+` AND m.user_id = ?`, workerID, userID)
@@ -125,9 +125,9 @@ func (s *workerStore) RemoveWorkerMember(ctx context.Context, c people.Caller, w
 
 // WorkerCreator returns the creator of a worker that the caller may see. CreatedAt is the
 // time when the worker was created.
-func (s *workerStore) WorkerCreator(ctx context.Context, c people.Caller, id string) (WorkerMember, error) {
-	if _, err := visibleOrDeletedWorker(ctx, s.db, c, id); err != nil {
-		return WorkerMember{}, err
+func (s *Store) WorkerCreator(ctx context.Context, c people.Caller, id string) (Member, error) {
+	if _, err := VisibleOrDeleted(ctx, s.db, c, id); err != nil {
+		return Member{}, err
 	}
 	return db.One(ctx, s.db, scanWorkerMember, `SELECT u.id, u.email, u.name, w.created_at
 		FROM workers w JOIN users u ON u.id = w.user_id WHERE w.id = ?`, id)
