@@ -162,12 +162,19 @@ var rooms = map[string][]string{
 	// Servers that share a database. It is behind no resource of the API, and in front of all of them.
 	"handlers/nodes": {"store", "runner"},
 	// Pages change for other reasons than the API. One of them signs in to tool servers.
-	"handlers/dashboard/account":  {"handlers", "handlers/serve", "handlers/dashboard/frame", "handlers/dashboard/show", "store"},
-	"handlers/dashboard/admin":    {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "runner", "runner/backup", "runner/tool/mcp", "runner/view", "store"},
+	"handlers/dashboard": {"handlers", "handlers/serve", "handlers/dashboard/account", "handlers/dashboard/admin", "handlers/dashboard/starters", "handlers/dashboard/lists", "handlers/dashboard/files", "handlers/dashboard/worker", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/view", "runner/stream", "runner/tool/mcp", "runner/sandbox", "store/visible", "runner/workspace", "runner/toolset"},
+	// Passwords and sessions of users: one throttle is before each check of a password.
+	"handlers/dashboard/account": {"handlers", "handlers/serve", "handlers/dashboard/frame", "handlers/dashboard/show", "store"},
+	// Rights over an organization or the server: other pages show work, these show what allows it.
+	"handlers/dashboard/admin": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "runner", "runner/backup", "runner/tool/mcp", "runner/view", "store"},
+	// The gallery is on pages of lists and of workers.
 	"handlers/dashboard/starters": {"handlers/dashboard/frame", "handlers/dashboard/text", "runner", "runner/view", "store"},
-	"handlers/dashboard/lists":    {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/starters", "handlers/dashboard/text", "runner/sandbox", "runner/stream", "runner/view", "store", "store/visible"},
-	"handlers/dashboard/files":    {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "runner/sandbox", "runner/view", "runner/workspace", "store"},
-	"handlers/dashboard":          {"handlers", "handlers/serve", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/view", "runner/stream", "runner/tool/mcp", "runner/toolset", "runner/sandbox", "store/visible", "runner/workspace", "handlers/dashboard/account", "handlers/dashboard/admin", "handlers/dashboard/starters", "handlers/dashboard/lists", "handlers/dashboard/files"},
+	// Many rows of several kinds, where other pages show one thing.
+	"handlers/dashboard/lists": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/starters", "handlers/dashboard/text", "runner/sandbox", "runner/stream", "runner/view", "store", "store/visible"},
+	// What workers wrote goes to browsers in one place, with its limits.
+	"handlers/dashboard/files": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "runner/sandbox", "runner/view", "runner/workspace", "store"},
+	// Forms that change a worker: none of them may undo another user's change.
+	"handlers/dashboard/worker": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/starters", "handlers/dashboard/text", "runner", "runner/tool/mcp", "runner/view", "store"},
 	// Every page stands on it, whatever it is about.
 	"handlers/dashboard/frame": {"runner/sandbox", "handlers", "handlers/serve", "handlers/dashboard/show", "handlers/dashboard/text", "runner", "runner/view", "store", "store/visible"},
 	// Pure: the same values give the same HTML on every page.

@@ -21,7 +21,6 @@ import (
 	"journeyman/handlers/dashboard/admin"
 	"journeyman/handlers/dashboard/files"
 	"journeyman/handlers/dashboard/frame"
-	"journeyman/handlers/dashboard/lists"
 	"journeyman/runner"
 	"journeyman/runner/backup"
 	"journeyman/runner/tool/mcp"
@@ -68,8 +67,7 @@ type Config struct {
 // A Dashboard serves the pages. It is an http.Handler.
 type Dashboard struct {
 	*frame.Frame
-	cfg   Config
-	lists *lists.Pages
+	cfg Config
 }
 
 // New returns the pages. It returns an error if cfg lacks what they need, or if cfg.BaseURL or a catalogue of texts

@@ -6,6 +6,7 @@ import (
 	"journeyman/handlers/dashboard/files"
 	"journeyman/handlers/dashboard/lists"
 	"journeyman/handlers/dashboard/starters"
+	"journeyman/handlers/dashboard/worker"
 )
 
 // routes registers all pages. Each group of pages has its list in its own file or package. It returns an error if a
@@ -16,17 +17,22 @@ func (d *Dashboard) routes() error {
 	if err != nil {
 		return err
 	}
-	d.lists, err = lists.New(d.Frame, lists.Config{MailDomain: d.cfg.MailDomain, MailAddr: d.cfg.MailAddr,
+	overview, err := lists.New(d.Frame, lists.Config{MailDomain: d.cfg.MailDomain, MailAddr: d.cfg.MailAddr,
 		Inbox: d.cfg.Inbox, ReadMail: d.cfg.ReadMail, Relay: func() bool { return d.cfg.System().Relay }, Repeat: d.repeat})
+	if err != nil {
+		return err
+	}
+	workers, err := worker.New(d.Frame, worker.Config{Servers: d.cfg.Servers, Webhooks: d.cfg.Webhooks,
+		MailDomain: d.cfg.MailDomain, ScheduleChanged: d.cfg.ScheduleChanged, Home: overview.HomePage})
 	if err != nil {
 		return err
 	}
 	account.New(d.Frame).Routes()
 	settings.Routes()
-	d.lists.Routes()
+	overview.Routes()
+	workers.Routes()
 	d.decideRoutes()
 	d.On("GET", "/events", d.StreamEvents)
-	d.workerRoutes()
 	starters.New(d.Frame).Routes()
 	files.New(d.Frame, files.Config{ReadDocument: d.cfg.ReadDocument}).Routes()
 	d.taskRoutes()

@@ -1,4 +1,4 @@
-package dashboard
+package worker
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 )
 
 // scheduleRoutes registers the pages of a worker's schedules.
-func (d *Dashboard) scheduleRoutes() {
+func (d *Pages) scheduleRoutes() {
 	list, one := d.FormOfWorker("schedules", d.schedulesPage), d.FormOfWorker("schedules", d.schedulePage)
 	d.On("GET", "/workers/:workerId/schedules", frame.Blank(list))
 	d.On("GET", "/workers/:workerId/next-runs", d.previewRuns)
@@ -55,7 +55,7 @@ type scheduleRow struct {
 	Path        string
 }
 
-func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+func (d *Pages) schedulesPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	list, err := d.Store.Schedules(r.Context(), r.Who.Caller, r.Head.ID)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *frame.Request, statu
 
 // previewRuns answers with the next runs of the schedule in a form, one a line, or with the
 // message of its first error. A script calls it while the user types.
-func (d *Dashboard) previewRuns(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) previewRuns(w http.ResponseWriter, r *frame.Request) error {
 	if _, err := d.Store.Workers.Worker(r.Context(), r.Who.Caller, r.Params.ByName("workerId")); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (d *Dashboard) previewRuns(w http.ResponseWriter, r *frame.Request) error {
 }
 
 // scheduleRow returns a schedule with its next runs.
-func (d *Dashboard) scheduleRow(l *text.Language, c store.Schedule) (scheduleRow, error) {
+func (d *Pages) scheduleRow(l *text.Language, c store.Schedule) (scheduleRow, error) {
 	row := scheduleRow{Schedule: c, Description: d.describeWhen(l, c),
 		Path: "/workers/" + c.WorkerID + "/schedules/" + c.ID}
 	row.Shown = show.Ellipsis(c.Input, 200)
@@ -123,7 +123,7 @@ func (d *Dashboard) scheduleRow(l *text.Language, c store.Schedule) (scheduleRow
 }
 
 // describeWhen describes the time of a schedule.
-func (d *Dashboard) describeWhen(l *text.Language, c store.Schedule) string {
+func (d *Pages) describeWhen(l *text.Language, c store.Schedule) string {
 	switch c.When.Type {
 	case store.Scheduled:
 		return l.T("once, at %s", show.ExactTime(l, c.When.Date.In(d.zone())))
@@ -157,7 +157,7 @@ func schedulesPath(r *frame.Request) string {
 	return "/workers/" + r.Params.ByName("workerId") + "/schedules"
 }
 
-func (d *Dashboard) createSchedule(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) createSchedule(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	n := store.NewSchedule{WorkerID: r.Params.ByName("workerId"), Input: f.Text("input"),
 		Budget: store.Budget(f.Get("budget"))}
 	var wrong db.Fields
@@ -181,11 +181,11 @@ type schedulePage struct {
 }
 
 // schedule returns the schedule that r names.
-func (d *Dashboard) schedule(r *frame.Request) (store.Schedule, error) {
+func (d *Pages) schedule(r *frame.Request) (store.Schedule, error) {
 	return d.Store.Schedule(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), r.Params.ByName("scheduleId"))
 }
 
-func (d *Dashboard) schedulePage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+func (d *Pages) schedulePage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	c, err := d.schedule(r)
 	if err != nil {
 		return err
@@ -203,7 +203,7 @@ func (d *Dashboard) schedulePage(w http.ResponseWriter, r *frame.Request, status
 	return d.Render(w, r, status, "worker-schedule.html", r.Head.PageTitle(r), p)
 }
 
-func (d *Dashboard) updateSchedule(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) updateSchedule(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	c, err := d.schedule(r)
 	if err != nil {
 		return "", err
@@ -226,7 +226,7 @@ func (d *Dashboard) updateSchedule(_ http.ResponseWriter, r *frame.Request, f *f
 }
 
 // patchSchedule changes the schedule that r names and returns the list with a message.
-func (d *Dashboard) patchSchedule(r *frame.Request, patch store.SchedulePatch, message string) (string, error) {
+func (d *Pages) patchSchedule(r *frame.Request, patch store.SchedulePatch, message string) (string, error) {
 	workerID, id := r.Params.ByName("workerId"), r.Params.ByName("scheduleId")
 	if _, err := d.Store.UpdateSchedule(r.Context(), r.Who.Caller, workerID, id, patch); err != nil {
 		return "", err
@@ -236,21 +236,21 @@ func (d *Dashboard) patchSchedule(r *frame.Request, patch store.SchedulePatch, m
 }
 
 // pauseSchedule returns the action of the button that pauses or resumes a schedule.
-func (d *Dashboard) pauseSchedule(pause bool, message string) func(r *frame.Request) (string, error) {
+func (d *Pages) pauseSchedule(pause bool, message string) func(r *frame.Request) (string, error) {
 	return func(r *frame.Request) (string, error) {
 		return d.patchSchedule(r, store.SchedulePatch{Paused: &pause}, message)
 	}
 }
 
 // runSchedule creates the schedule's task now and shows it.
-func (d *Dashboard) runSchedule(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) runSchedule(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	id := r.Params.ByName("scheduleId")
 	key := frame.FormKey(r.Who.Caller, f.Get("token"), "run "+id)
 	a, err := d.Runner.RunSchedule(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), id, key, frame.RequestID(w))
 	return view.TaskPath(a.Turn.TaskID), err
 }
 
-func (d *Dashboard) cancelSchedule(r *frame.Request) (string, error) {
+func (d *Pages) cancelSchedule(r *frame.Request) (string, error) {
 	err := d.Store.CancelSchedule(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), r.Params.ByName("scheduleId"))
 	return frame.Done(schedulesPath(r), "schedule-cancelled"), err
 }

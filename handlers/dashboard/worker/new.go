@@ -1,4 +1,4 @@
-package dashboard
+package worker
 
 import (
 	"io"
@@ -10,6 +10,7 @@ import (
 	"journeyman/runner"
 	"journeyman/store"
 	"journeyman/store/db"
+
 	"journeyman/store/workers"
 )
 
@@ -27,7 +28,7 @@ type newWorkerPage struct {
 }
 
 // newWorkerPage returns the page with empty forms and the usual choices.
-func (d *Dashboard) newWorkerPage(r *frame.Request) newWorkerPage {
+func (d *Pages) newWorkerPage(r *frame.Request) newWorkerPage {
 	fields := frame.NewForm(map[string]string{"visibility": string(workers.Public),
 		"workspace": string(workers.SharedWorkspace)})
 	return newWorkerPage{Box: d.NewRunBox(r, "/run", r.T("What should be done?"), r.T("Run")), Prompt: frame.NewForm(nil),
@@ -47,9 +48,9 @@ func turnOfAnything(_ *frame.Request, f *frame.Form) store.NewTurn {
 }
 
 // refusedRun shows a refused instruction on the page from which it came.
-func (d *Dashboard) refusedRun(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+func (d *Pages) refusedRun(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	if f.Get("from") == "home" {
-		return d.lists.HomePage(w, r, status, f)
+		return d.cfg.Home(w, r, status, f)
 	}
 	p := d.newWorkerPage(r)
 	p.Box.Form = f
@@ -60,7 +61,7 @@ func (d *Dashboard) refusedRun(w http.ResponseWriter, r *frame.Request, status i
 func fromPrompt(f *frame.Form) bool { return f.Get("from") == "prompt" }
 
 // refusedWorker shows the form of a new worker again.
-func (d *Dashboard) refusedWorker(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+func (d *Pages) refusedWorker(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	p := d.newWorkerPage(r)
 	if fromPrompt(f) {
 		p.Prompt = f
@@ -71,7 +72,7 @@ func (d *Dashboard) refusedWorker(w http.ResponseWriter, r *frame.Request, statu
 }
 
 // createWorker creates a worker from a prompt or from fields.
-func (d *Dashboard) createWorker(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) createWorker(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	draft, err := d.draft(r, f)
 	if err != nil {
 		return "", err
@@ -85,7 +86,7 @@ func (d *Dashboard) createWorker(_ http.ResponseWriter, r *frame.Request, f *fra
 }
 
 // draft reads and checks the form of a new worker.
-func (d *Dashboard) draft(r *frame.Request, f *frame.Form) (runner.Draft, error) {
+func (d *Pages) draft(r *frame.Request, f *frame.Form) (runner.Draft, error) {
 	if !fromPrompt(f) {
 		patch, err := d.workerPatch(r, f, nil)
 		return runner.Draft{Patch: patch}, err
@@ -99,7 +100,7 @@ func (d *Dashboard) draft(r *frame.Request, f *frame.Form) (runner.Draft, error)
 
 // checkSchema answers with the fault of an output schema, or with nothing. A script calls it while
 // the user types.
-func (d *Dashboard) checkSchema(w http.ResponseWriter, _ *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) checkSchema(w http.ResponseWriter, _ *frame.Request, f *frame.Form) (string, error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if err := checkSchemaText(f.Text("outputSchema")); err != nil {
 		_, _ = io.WriteString(w, err.Error()) // the browser may have closed the connection

@@ -1,4 +1,4 @@
-package dashboard
+package worker
 
 import (
 	"net/http"
@@ -10,6 +10,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/runner/toolset"
+
 	"journeyman/store/workers"
 )
 
@@ -24,7 +25,7 @@ type workerFields struct {
 	lang *text.Language
 }
 
-func (d *Dashboard) workerFields(r *frame.Request, f *frame.Form) workerFields {
+func (d *Pages) workerFields(r *frame.Request, f *frame.Form) workerFields {
 	return workerFields{Form: f, lang: r.Lang, Model: d.ModelField(r, f),
 		Tools: d.Runner.ToolNames(), Servers: d.cfg.Servers.Names(), OwnTools: d.Runner.OwnTools()}
 }
@@ -78,7 +79,7 @@ func namesOf(f *frame.Form, fields ...string) (names []string) {
 }
 
 // settingsForm returns a form with the values of a worker.
-func (d *Dashboard) settingsForm(wrk workers.Worker) *frame.Form {
+func (d *Pages) settingsForm(wrk workers.Worker) *frame.Form {
 	f := frame.NewForm(map[string]string{"title": wrk.Title, "summary": wrk.Summary, "instructions": wrk.Instructions,
 		"outputSchema": show.Indented(wrk.OutputSchema), "model": wrk.Settings.Model, "visibility": string(wrk.Visibility),
 		"mcpTools": strings.Join(wrk.Settings.MCPTools, " "), "workspace": string(wrk.Workspace),
@@ -133,7 +134,7 @@ type workerSettingsPage struct {
 }
 
 // settings returns the data of the page before a form is sent.
-func (d *Dashboard) settings(r *frame.Request) workerSettingsPage {
+func (d *Pages) settings(r *frame.Request) workerSettingsPage {
 	head := r.Head
 	return workerSettingsPage{Fields: d.workerFields(r, d.settingsForm(head.Worker)), Delete: frame.NewForm(nil),
 		Schema: show.Indented(head.OutputSchema), Tools: head.Settings.Tools.Words(),
@@ -142,7 +143,7 @@ func (d *Dashboard) settings(r *frame.Request) workerSettingsPage {
 		Temperature: temperatureText(head.Settings.Temperature)}
 }
 
-func (d *Dashboard) workerSettingsPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+func (d *Pages) workerSettingsPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	p := d.settings(r)
 	if f != nil {
 		p.Fields = d.workerFields(r, f)
@@ -150,7 +151,7 @@ func (d *Dashboard) workerSettingsPage(w http.ResponseWriter, r *frame.Request, 
 	return d.Render(w, r, status, "worker-settings.html", r.Head.PageTitle(r), p)
 }
 
-func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) deleteWorker(w http.ResponseWriter, r *frame.Request) error {
 	f, err := frame.ReadForm(w, r)
 	if err != nil {
 		return err

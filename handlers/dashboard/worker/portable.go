@@ -1,4 +1,4 @@
-package dashboard
+package worker
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 )
 
 // portableRoutes registers the forms that export and import workers.
-func (d *Dashboard) portableRoutes() {
+func (d *Pages) portableRoutes() {
 	d.On("GET", "/workers/:workerId/export", d.exportWorker)
 	d.On("POST", "/import", d.importWorker)
 }
 
 // exportWorker sends a worker as a file.
-func (d *Dashboard) exportWorker(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) exportWorker(w http.ResponseWriter, r *frame.Request) error {
 	out, err := d.API.ExportWorker(r.Context(), r.Who.Caller, r.Params.ByName("workerId"))
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (d *Dashboard) exportWorker(w http.ResponseWriter, r *frame.Request) error 
 }
 
 // importWorker creates a worker from a file, or from its text.
-func (d *Dashboard) importWorker(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) importWorker(w http.ResponseWriter, r *frame.Request) error {
 	sent, f, err := d.ReadRunBox(w, r)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (d *Dashboard) importWorker(w http.ResponseWriter, r *frame.Request) error 
 }
 
 // uploaded returns the bytes of a file in a form.
-func (d *Dashboard) uploaded(ctx context.Context, f store.File) ([]byte, error) {
+func (d *Pages) uploaded(ctx context.Context, f store.File) ([]byte, error) {
 	blob, err := d.Store.OpenBlob(ctx, f.SHA256)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package dashboard
+package worker
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ type workerMembersPage struct {
 // membersShown bounds the list. Only a worker of a large organization has more members.
 const membersShown = 200
 
-func (d *Dashboard) workerMembersPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) (err error) {
+func (d *Pages) workerMembersPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) (err error) {
 	p := workerMembersPage{Form: cmp.Or(f, frame.NewForm(nil))}
 	if p.Members, err = d.Store.Workers.WorkerMembers(r.Context(), r.Who.Caller, r.Head.ID); err != nil {
 		return err
@@ -34,13 +34,13 @@ func (d *Dashboard) workerMembersPage(w http.ResponseWriter, r *frame.Request, s
 	return d.Render(w, r, status, "worker-members.html", r.Head.PageTitle(r), p)
 }
 
-func (d *Dashboard) inviteWorkerMember(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) inviteWorkerMember(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	id := r.Params.ByName("workerId")
 	_, err := d.Store.Workers.InviteWorkerMember(r.Context(), r.Who.Caller, id, strings.TrimSpace(f.Get("email")))
 	return frame.Done("/workers/"+id+"/members", "worker-member-invited"), err
 }
 
-func (d *Dashboard) removeWorkerMember(r *frame.Request) (string, error) {
+func (d *Pages) removeWorkerMember(r *frame.Request) (string, error) {
 	id := r.Params.ByName("workerId")
 	_, err := d.Store.Workers.RemoveWorkerMember(r.Context(), r.Who.Caller, id, r.Params.ByName("userId"))
 	return frame.Done("/workers/"+id+"/members", "worker-member-removed"), err

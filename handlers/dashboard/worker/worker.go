@@ -1,4 +1,4 @@
-package dashboard
+package worker
 
 import (
 	"net/http"
@@ -10,32 +10,6 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 )
-
-// workerRoutes registers the pages of a worker.
-func (d *Dashboard) workerRoutes() {
-	page := d.FormOfWorker("overview", d.workerPage)
-	members := d.FormOfWorker("members", d.workerMembersPage)
-	d.On("POST", "/workers", frame.Submitted(d.createWorker, d.refusedWorker))
-	d.On("POST", "/run", d.run(turnOfAnything, d.refusedRun))
-	d.On("POST", "/check-schema", frame.Submitted(d.checkSchema, nil))
-	d.On("GET", "/workers/:workerId", func(w http.ResponseWriter, r *frame.Request) error {
-		if r.Params.ByName("workerId") == "new" { // no worker has this id
-			return d.Page(w, r, "worker-new.html", r.T("New worker"), d.newWorkerPage(r))
-		}
-		return page(w, r, http.StatusOK, nil)
-	})
-	d.On("POST", "/workers/:workerId/run", d.run(turnOfWorker, page))
-	d.On("GET", "/workers/:workerId/settings", frame.Blank(d.FormOfWorker("settings", d.workerSettingsPage)))
-	d.On("POST", "/workers/:workerId/settings", d.OfWorker("settings", d.updateWorker))
-	d.On("POST", "/workers/:workerId/delete", d.OfWorker("settings", d.deleteWorker))
-	d.On("GET", "/workers/:workerId/members", frame.Blank(members))
-	d.On("POST", "/workers/:workerId/members", frame.Submitted(d.inviteWorkerMember, members))
-	d.On("POST", "/workers/:workerId/members/:userId/remove", frame.Button(d.removeWorkerMember))
-	d.scheduleRoutes()
-	d.versionRoutes()
-	d.portableRoutes()
-	d.webhookRoutes()
-}
 
 const (
 	tasksOfWorker     = 8    // newest tasks on the first page
@@ -58,7 +32,7 @@ type workerPage struct {
 	Token        string        // of the page's buttons
 }
 
-func (d *Dashboard) workerPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+func (d *Pages) workerPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	head := r.Head
 	p := workerPage{Box: d.NewRunBox(r, head.Base()+"/run", r.T("Instruction for %s", head.Title), r.T("Run")),
 		Address: d.address(head.Worker), Uses: d.snippets(r, head.Worker), Token: d.Token()}
@@ -83,7 +57,7 @@ func (d *Dashboard) workerPage(w http.ResponseWriter, r *frame.Request, status i
 }
 
 // addTriggers adds to p the schedules and the webhook of the worker.
-func (d *Dashboard) addTriggers(r *frame.Request, p *workerPage) error {
+func (d *Pages) addTriggers(r *frame.Request, p *workerPage) error {
 	list, err := d.Store.Schedules(r.Context(), r.Who.Caller, r.Head.ID)
 	if err != nil {
 		return err
@@ -103,7 +77,7 @@ func (d *Dashboard) addTriggers(r *frame.Request, p *workerPage) error {
 
 // run returns the handle of a run box: it accepts the turn that turnFor returns, and shows its task. If the values are
 // refused, page shows them again.
-func (d *Dashboard) run(turnFor func(r *frame.Request, f *frame.Form) store.NewTurn, page frame.FormPage) frame.Handle {
+func (d *Pages) run(turnFor func(r *frame.Request, f *frame.Form) store.NewTurn, page frame.FormPage) frame.Handle {
 	return func(w http.ResponseWriter, r *frame.Request) error {
 		sent, f, err := d.ReadRunBox(w, r)
 		if err == nil && strings.TrimSpace(f.Get("input")) == "" {

@@ -1,9 +1,10 @@
-package dashboard
+package worker
 
 import (
 	"strings"
 
 	"journeyman/handlers/dashboard/frame"
+
 	"journeyman/store/workers"
 )
 
@@ -16,7 +17,7 @@ type snippet struct {
 }
 
 // snippets returns the ways to use a worker, with its real id and this server's address.
-func (d *Dashboard) snippets(r *frame.Request, wrk workers.Worker) []snippet {
+func (d *Pages) snippets(r *frame.Request, wrk workers.Worker) []snippet {
 	field, input := "output_text", "Hello"
 	if wrk.OutputSchema != nil {
 		field = "structured_output"
@@ -34,7 +35,7 @@ func (d *Dashboard) snippets(r *frame.Request, wrk workers.Worker) []snippet {
 }
 
 // address returns the mail address of a worker.
-func (d *Dashboard) address(wrk workers.Worker) string { return wrk.ID + "@" + d.cfg.MailDomain }
+func (d *Pages) address(wrk workers.Worker) string { return wrk.ID + "@" + d.cfg.MailDomain }
 
 const (
 	curlCode = `curl -sS {base}/api/tasks \

@@ -1,4 +1,4 @@
-package dashboard
+package worker
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 )
 
 // webhookRoutes registers the pages of a worker's webhook.
-func (d *Dashboard) webhookRoutes() {
+func (d *Pages) webhookRoutes() {
 	page := d.FormOfWorker("webhook", d.webhookPage)
 	d.On("GET", "/workers/:workerId/webhook", frame.Blank(page))
 	d.On("POST", "/workers/:workerId/webhook", frame.Submitted(d.setWebhook, page))
@@ -35,7 +35,7 @@ type webhookPage struct {
 	Token      string // of the page's buttons
 }
 
-func (d *Dashboard) webhookPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) (err error) {
+func (d *Pages) webhookPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) (err error) {
 	p := webhookPage{Token: d.Token()}
 	if p.Webhook, err = d.Store.Webhook(r.Context(), r.Who.Caller, r.Head.ID); err != nil {
 		return err
@@ -52,33 +52,33 @@ func (d *Dashboard) webhookPage(w http.ResponseWriter, r *frame.Request, status 
 	return d.Render(w, r, status, "worker-webhook.html", r.Head.PageTitle(r), p)
 }
 
-func (d *Dashboard) setWebhook(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) setWebhook(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	id := r.Params.ByName("workerId")
 	_, err := d.cfg.Webhooks.Set(r.Context(), r.Who.Caller, id, strings.TrimSpace(f.Get("url")))
 	return frame.Done("/workers/"+id+"/webhook", "webhook-set"), err
 }
 
-func (d *Dashboard) removeWebhook(r *frame.Request) (string, error) {
+func (d *Pages) removeWebhook(r *frame.Request) (string, error) {
 	id := r.Params.ByName("workerId")
 	_, err := d.Store.RemoveWebhook(r.Context(), r.Who.Caller, id)
 	return frame.Done("/workers/"+id+"/webhook", "webhook-removed"), err
 }
 
-func (d *Dashboard) regenerateWebhook(r *frame.Request) (string, error) {
+func (d *Pages) regenerateWebhook(r *frame.Request) (string, error) {
 	id := r.Params.ByName("workerId")
 	_, _, err := d.Store.RenewWebhook(r.Context(), r.Who.Caller, id, db.IdempotencyKey{})
 	return frame.Done("/workers/"+id+"/webhook", "webhook-renewed"), err
 }
 
 // testWebhook sends a test delivery and shows the result.
-func (d *Dashboard) testWebhook(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) testWebhook(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	return d.deliver(r, f, "test", func(id string, key db.IdempotencyKey) (store.Execution, bool, error) {
 		return d.cfg.Webhooks.Test(r.Context(), r.Who.Caller, id, key)
 	})
 }
 
 // redeliver sends a delivery once more and shows the result.
-func (d *Dashboard) redeliver(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) redeliver(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	execution := r.Params.ByName("executionId")
 	return d.deliver(r, f, execution, func(id string, key db.IdempotencyKey) (store.Execution, bool, error) {
 		return d.cfg.Webhooks.Redeliver(r.Context(), r.Who.Caller, id, execution, key)
@@ -87,7 +87,7 @@ func (d *Dashboard) redeliver(_ http.ResponseWriter, r *frame.Request, f *frame.
 
 // deliver sends one delivery and returns the page of its execution. content distinguishes forms
 // with the same token.
-func (d *Dashboard) deliver(r *frame.Request, f *frame.Form, content string,
+func (d *Pages) deliver(r *frame.Request, f *frame.Form, content string,
 	send func(workerID string, key db.IdempotencyKey) (store.Execution, bool, error)) (string, error) {
 	key := frame.FormKey(r.Who.Caller, f.Get("token"), content)
 	release, err := d.API.HoldDelivery(r.Context(), r.Who, key)
@@ -110,7 +110,7 @@ type executionPage struct {
 	Kept      int64 // number of newest attempts whose texts are stored
 }
 
-func (d *Dashboard) showExecution(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) showExecution(w http.ResponseWriter, r *frame.Request) error {
 	id := r.Params.ByName("executionId")
 	e, sent, received, err := d.Store.Exchange(r.Context(), r.Who.Caller, r.Head.ID, id)
 	if err != nil {

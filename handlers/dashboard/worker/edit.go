@@ -1,4 +1,4 @@
-package dashboard
+package worker
 
 import (
 	"net/http"
@@ -8,6 +8,7 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store/db"
+
 	"journeyman/store/workers"
 )
 
@@ -84,7 +85,7 @@ func (v workerFields) Base() (fields []frame.Option) {
 }
 
 // base returns the worker as it was when the form was opened. now is the worker as it is.
-func (d *Dashboard) base(r *frame.Request, f *frame.Form, now workers.Worker) (workers.Worker, error) {
+func (d *Pages) base(r *frame.Request, f *frame.Form, now workers.Worker) (workers.Worker, error) {
 	revision := f.Get("revision")
 	if revision == "" || revision == now.Revision() {
 		return now, nil
@@ -107,7 +108,7 @@ func (d *Dashboard) base(r *frame.Request, f *frame.Form, now workers.Worker) (w
 
 // saveWorker applies the changes of a form. If somebody else has changed the same fields meanwhile,
 // it returns these and changes nothing.
-func (d *Dashboard) saveWorker(r *frame.Request, f *frame.Form, now workers.Worker) ([]fieldDiff, error) {
+func (d *Pages) saveWorker(r *frame.Request, f *frame.Form, now workers.Worker) ([]fieldDiff, error) {
 	patch, err := d.workerPatch(r, f, &now)
 	if err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func (d *Dashboard) saveWorker(r *frame.Request, f *frame.Form, now workers.Work
 // merge compares the edited worker and the current worker with base. It returns the fields that
 // both have changed differently. If there are some, the form gets the current worker as its base,
 // and keeps the user's values.
-func (d *Dashboard) merge(r *frame.Request, f *frame.Form, base, edited, now workers.Worker) (both []fieldDiff) {
+func (d *Pages) merge(r *frame.Request, f *frame.Form, base, edited, now workers.Worker) (both []fieldDiff) {
 	fresh := d.settingsForm(now)
 	for _, field := range editedFields() {
 		was, mine := workerText(r, base, field.name), workerText(r, edited, field.name)
@@ -157,7 +158,7 @@ func (d *Dashboard) merge(r *frame.Request, f *frame.Form, base, edited, now wor
 // saveTries bounds the tries to save a form while others change the worker.
 const saveTries = 3
 
-func (d *Dashboard) updateWorker(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) updateWorker(w http.ResponseWriter, r *frame.Request) error {
 	f, err := frame.ReadForm(w, r)
 	if err != nil {
 		return err

@@ -2,7 +2,7 @@
 
 // The race detector makes every parser slower by another factor.
 
-package dashboard
+package worker
 
 import (
 	"testing"

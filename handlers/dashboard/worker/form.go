@@ -1,4 +1,4 @@
-package dashboard
+package worker
 
 import (
 	"bytes"
@@ -14,12 +14,13 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner"
 	"journeyman/store/db"
+
 	"journeyman/store/workers"
 )
 
 // workerPatch reads the fields of a worker and checks them as the API does. before is the
 // worker that the form changes. It is nil for a new worker, whose title may be empty.
-func (d *Dashboard) workerPatch(r *frame.Request, f *frame.Form, before *workers.Worker) (workers.Patch, error) {
+func (d *Pages) workerPatch(r *frame.Request, f *frame.Form, before *workers.Worker) (workers.Patch, error) {
 	title, summary := strings.TrimSpace(f.Text("title")), strings.TrimSpace(f.Text("summary"))
 	instructions, model := f.Text("instructions"), f.ChosenModel()
 	approvalTools, mcpTools := namesOf(f, "approvalTools", "otherApprovalTools"), namesOf(f, "mcpTools")

@@ -1,4 +1,4 @@
-package dashboard
+package worker
 
 import (
 	"strconv"
@@ -36,7 +36,7 @@ func (v scheduleFields) Units() []frame.Option {
 }
 
 // zone returns the time zone of dates in forms.
-func (d *Dashboard) zone() *time.Location {
+func (d *Pages) zone() *time.Location {
 	zone, err := time.LoadLocation(d.Store.Timezone())
 	if err != nil {
 		return time.UTC
@@ -46,7 +46,7 @@ func (d *Dashboard) zone() *time.Location {
 
 // zoneOf returns the time zone in which pages show a schedule. A cron expression may name
 // its own.
-func (d *Dashboard) zoneOf(c store.Schedule) *time.Location {
+func (d *Pages) zoneOf(c store.Schedule) *time.Location {
 	if named, ok := strings.CutPrefix(c.When.Cron, "CRON_TZ="); ok {
 		name, _, _ := strings.Cut(named, " ")
 		if zone, err := time.LoadLocation(name); err == nil {
@@ -56,7 +56,7 @@ func (d *Dashboard) zoneOf(c store.Schedule) *time.Location {
 	return d.zone()
 }
 
-func (d *Dashboard) scheduleFields(r *frame.Request, f *frame.Form) scheduleFields {
+func (d *Pages) scheduleFields(r *frame.Request, f *frame.Form) scheduleFields {
 	return scheduleFields{lang: r.Lang, Form: f, Zone: d.Store.Timezone(), Token: d.Token(),
 		Preview: "/workers/" + r.Params.ByName("workerId") + "/next-runs"}
 }
@@ -76,7 +76,7 @@ func inUnits(seconds float64) (n, unit string) {
 
 // whenFields returns the values of the fields of a schedule's time. The fields of other types have
 // initial values.
-func (d *Dashboard) whenFields(w store.When) map[string]string {
+func (d *Pages) whenFields(w store.When) map[string]string {
 	v := map[string]string{"when.type": string(w.Type), "when.delayInSeconds": "1", "delayUnit": "3600",
 		"when.intervalSeconds": "1", "intervalUnit": "3600", "when.cron": w.Cron, "when.date": ""}
 	switch w.Type {
@@ -91,7 +91,7 @@ func (d *Dashboard) whenFields(w store.When) map[string]string {
 }
 
 // when reads the time of a schedule. It adds to wrong the fields that it cannot read.
-func (d *Dashboard) when(f *frame.Form, wrong *db.Fields) store.When {
+func (d *Pages) when(f *frame.Form, wrong *db.Fields) store.When {
 	w := store.When{Type: store.ScheduleType(f.Get("when.type"))}
 	switch w.Type {
 	case store.Scheduled:
@@ -107,7 +107,7 @@ func (d *Dashboard) when(f *frame.Form, wrong *db.Fields) store.When {
 }
 
 // date reads a date in the format of browsers or as people type it.
-func (d *Dashboard) date(text string, wrong *db.Fields) time.Time {
+func (d *Pages) date(text string, wrong *db.Fields) time.Time {
 	t, ok := frame.TypedTime(strings.TrimSpace(text), d.zone(), frame.LocalDate, "2006-01-02T15:04")
 	wrong.Check(ok, "when.date", "must be a date and time such as 2030-01-31 09:00")
 	return t
@@ -125,7 +125,7 @@ func seconds(f *frame.Form, name, unit string, wrong *db.Fields) float64 {
 
 // sameWhen reports whether a form has the times of w unchanged. It compares only the fields of w's
 // type, because the others have no effect.
-func (d *Dashboard) sameWhen(f *frame.Form, w store.When) bool {
+func (d *Pages) sameWhen(f *frame.Form, w store.When) bool {
 	was := d.whenFields(w)
 	names := map[store.ScheduleType][]string{store.Scheduled: {"when.date"}, store.CronType: {"when.cron"},
 		store.Delayed:  {"when.delayInSeconds", "delayUnit"},

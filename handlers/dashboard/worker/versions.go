@@ -1,4 +1,4 @@
-package dashboard
+package worker
 
 import (
 	"fmt"
@@ -10,11 +10,12 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store/db"
+
 	"journeyman/store/workers"
 )
 
 // versionRoutes registers the pages of a worker's versions.
-func (d *Dashboard) versionRoutes() {
+func (d *Pages) versionRoutes() {
 	d.On("GET", "/workers/:workerId/versions", d.OfWorker("versions", d.listVersions))
 	d.On("GET", "/workers/:workerId/versions/:version", d.OfWorker("versions", d.versionPage))
 	d.On("POST", "/workers/:workerId/versions/:version/restore", frame.Submitted(d.restoreVersion, nil))
@@ -47,7 +48,7 @@ type versionsPage struct {
 	Token    string // of the page's buttons
 }
 
-func (d *Dashboard) listVersions(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) listVersions(w http.ResponseWriter, r *frame.Request) error {
 	cursor := r.URL.Query().Get("cursor")
 	rows, next, err := d.versionRows(r, cursor, versionsOnPage)
 	if err != nil {
@@ -59,7 +60,7 @@ func (d *Dashboard) listVersions(w http.ResponseWriter, r *frame.Request) error 
 }
 
 // versionRows returns a page of a worker's versions, and the cursor of the next page.
-func (d *Dashboard) versionRows(r *frame.Request, cursor string, limit int) ([]versionRow, string, error) {
+func (d *Pages) versionRows(r *frame.Request, cursor string, limit int) ([]versionRow, string, error) {
 	list, next, err := d.Store.Workers.WorkerVersions(r.Context(), r.Who.Caller, r.Head.ID, cursor, limit)
 	if err != nil {
 		return nil, "", err
@@ -183,7 +184,7 @@ type versionPage struct {
 	Token   string
 }
 
-func (d *Dashboard) versionPage(w http.ResponseWriter, r *frame.Request) (err error) {
+func (d *Pages) versionPage(w http.ResponseWriter, r *frame.Request) (err error) {
 	v, err := d.version(r, r.Params.ByName("version"))
 	if err != nil {
 		return err
@@ -220,13 +221,13 @@ func (p versionPage) Older() int64 { return min(p.Other, p.Version.Number) }
 func (p versionPage) Newer() int64 { return max(p.Other, p.Version.Number) }
 
 // version returns the version of that number.
-func (d *Dashboard) version(r *frame.Request, number string) (workers.Version, error) {
+func (d *Pages) version(r *frame.Request, number string) (workers.Version, error) {
 	n, _ := strconv.ParseInt(number, 10, 64) // no version has the number 0
 	return d.Store.Workers.WorkerVersion(r.Context(), r.Who.Caller, r.Params.ByName("workerId"), n)
 }
 
 // restoreVersion creates a new version with the content of an older one.
-func (d *Dashboard) restoreVersion(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) restoreVersion(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	v, err := d.version(r, r.Params.ByName("version"))
 	if err != nil {
 		return "", err
