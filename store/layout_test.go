@@ -162,7 +162,7 @@ var rooms = map[string][]string{
 	// Servers that share a database. It is behind no resource of the API, and in front of all of them.
 	"handlers/nodes": {"store", "runner"},
 	// Pages change for other reasons than the API. One of them signs in to tool servers.
-	"handlers/dashboard": {"handlers", "handlers/serve", "handlers/dashboard/account", "handlers/dashboard/admin", "handlers/dashboard/starters", "handlers/dashboard/lists", "handlers/dashboard/files", "handlers/dashboard/worker", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/view", "runner/stream", "runner/tool/mcp", "runner/sandbox", "store/visible", "runner/workspace", "runner/toolset"},
+	"handlers/dashboard": {"handlers", "handlers/dashboard/account", "handlers/dashboard/admin", "handlers/dashboard/files", "handlers/dashboard/frame", "handlers/dashboard/lists", "handlers/dashboard/starters", "handlers/dashboard/task", "handlers/dashboard/worker", "runner", "runner/backup", "runner/tool/mcp", "store", "handlers/serve", "handlers/dashboard/show", "handlers/dashboard/text", "runner/view", "runner/stream", "runner/sandbox", "store/visible", "runner/workspace", "runner/toolset"},
 	// Passwords and sessions of users: one throttle is before each check of a password.
 	"handlers/dashboard/account": {"handlers", "handlers/serve", "handlers/dashboard/frame", "handlers/dashboard/show", "store"},
 	// Rights over an organization or the server: other pages show work, these show what allows it.
@@ -175,6 +175,8 @@ var rooms = map[string][]string{
 	"handlers/dashboard/files": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "runner/sandbox", "runner/view", "runner/workspace", "store"},
 	// Forms that change a worker: none of them may undo another user's change.
 	"handlers/dashboard/worker": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/starters", "handlers/dashboard/text", "runner", "runner/tool/mcp", "runner/view", "store"},
+	// A task while it runs, and what a person must see to decide: other pages show only its state.
+	"handlers/dashboard/task": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "handlers/serve", "runner", "runner/stream", "runner/view", "store", "store/visible"},
 	// Every page stands on it, whatever it is about.
 	"handlers/dashboard/frame": {"runner/sandbox", "handlers", "handlers/serve", "handlers/dashboard/show", "handlers/dashboard/text", "runner", "runner/view", "store", "store/visible"},
 	// Pure: the same values give the same HTML on every page.

@@ -2,12 +2,14 @@
 // their role permits. The server creates the pages from embedded templates. They work without
 // JavaScript and load nothing from other sites.
 //
-// It imports handlers, store, runner and rooms below them. It stands on frame and draws with show. It serves no JSON
-// and holds no SQL. It holds no rule about rights either: the store decides what each caller may do. A page
-// writes the text of users through html/template only, or as sanitised Markdown.
+// This package builds the pages, and holds their templates and static files. The pages themselves are in the packages
+// account, admin, files, lists, starters, task and worker. None of these imports another, except that lists and worker
+// show the gallery of starters. Each stands on frame and draws with show. None serves JSON or holds SQL. None holds a
+// rule about rights either: the store decides what each caller may do. A page writes the text of users through
+// html/template only, or as sanitised Markdown.
 //
 // Each group of pages has a file: its routes, the data of its templates, then its handlers. A
-// template of the same name is in templates/.
+// template with its name is in templates/.
 package dashboard
 
 import (
@@ -65,10 +67,7 @@ type Config struct {
 }
 
 // A Dashboard serves the pages. It is an http.Handler.
-type Dashboard struct {
-	*frame.Frame
-	cfg Config
-}
+type Dashboard struct{ *frame.Frame }
 
 // New returns the pages. It returns an error if cfg lacks what they need, or if cfg.BaseURL or a catalogue of texts
 // cannot be parsed.
@@ -82,6 +81,9 @@ func New(cfg Config) (*Dashboard, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dashboard{Frame: base, cfg: cfg}
-	return d, d.routes()
+	d := &Dashboard{base}
+	if err := d.register(cfg); err != nil {
+		return nil, err
+	}
+	return d, nil
 }

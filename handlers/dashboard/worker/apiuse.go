@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"journeyman/handlers/dashboard/frame"
-
 	"journeyman/store/workers"
 )
 

@@ -14,7 +14,6 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner"
 	"journeyman/store/db"
-
 	"journeyman/store/workers"
 )
 

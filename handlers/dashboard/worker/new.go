@@ -10,7 +10,6 @@ import (
 	"journeyman/runner"
 	"journeyman/store"
 	"journeyman/store/db"
-
 	"journeyman/store/workers"
 )
 

@@ -2,8 +2,8 @@
 // the page for a new one.
 //
 // It imports handlers, runner, store and rooms below them, stands on frame and draws with show. It imports no other
-// package of pages. The store decides who may change a worker. A form that was opened before somebody else's change
-// must not undo it: see setBase.
+// package of pages but the gallery of starters. The store decides who may change a worker. A form that was opened
+// before somebody else's change must not undo it: see setBase.
 package worker
 
 import (

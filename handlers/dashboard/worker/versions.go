@@ -10,7 +10,6 @@ import (
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
 	"journeyman/store/db"
-
 	"journeyman/store/workers"
 )
 

@@ -1,4 +1,4 @@
-package dashboard
+package task
 
 import (
 	"errors"
@@ -16,21 +16,6 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/workers"
 )
-
-// taskRoutes registers the pages of a task.
-func (d *Dashboard) taskRoutes() {
-	d.On("GET", "/tasks/:taskId", d.showTask)
-	d.On("POST", "/tasks/:taskId", d.followUp)
-	d.On("GET", "/tasks/:taskId/live", d.watchTask)
-	d.On("POST", "/tasks/:taskId/cancel", frame.Button(d.cancelTask))
-	d.On("POST", "/tasks/:taskId/archive",
-		frame.Changing("taskId", d.Runner.ArchiveTask, frame.Done("/tasks", "task-archived")))
-	d.On("POST", "/tasks/:taskId/approvals/:approvalId", d.onTask(d.decideApproval))
-	d.On("GET", "/tasks/:taskId/turns/:turn", d.showTurn)
-	d.On("POST", "/tasks/:taskId/turns/:turn/again", d.onTask(d.runAgain))
-	d.On("GET", "/tasks/:taskId/calls/:turn/:step/:call", d.showCall)
-	d.On("GET", "/tasks/:taskId/raw/*what", d.showRaw)
-}
 
 // turnsOnPage is the number of turns on the page of a task.
 const turnsOnPage = 10
@@ -81,17 +66,17 @@ func (p taskPage) Jumps() (list []string) {
 }
 
 // task returns the task that the address names, and its worker.
-func (d *Dashboard) task(r *frame.Request) (store.Task, workers.Worker, error) {
+func (d *Pages) task(r *frame.Request) (store.Task, workers.Worker, error) {
 	return d.Store.Task(r.Context(), r.Who.Caller, r.Params.ByName("taskId"))
 }
 
-func (d *Dashboard) showTask(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) showTask(w http.ResponseWriter, r *frame.Request) error {
 	return d.taskPage(w, r, http.StatusOK, nil, nil)
 }
 
 // taskPage writes the page. f is a follow-up that was refused, or nil. refusal is the error of
 // another action, or nil.
-func (d *Dashboard) taskPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form, refusal error) error {
+func (d *Pages) taskPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form, refusal error) error {
 	p, err := d.newTaskPage(r)
 	if err != nil {
 		return err
@@ -116,7 +101,7 @@ func (d *Dashboard) taskPage(w http.ResponseWriter, r *frame.Request, status int
 }
 
 // newTaskPage returns the page of the task that r names, without its turns.
-func (d *Dashboard) newTaskPage(r *frame.Request) (*taskPage, error) {
+func (d *Pages) newTaskPage(r *frame.Request) (*taskPage, error) {
 	task, worker, err := d.task(r)
 	if err != nil {
 		return nil, err
@@ -151,7 +136,7 @@ func (d *Dashboard) newTaskPage(r *frame.Request) (*taskPage, error) {
 
 // sender returns the author of a mail that is not a member, or "" if no mail started the turn.
 // Anybody can write a member's address in a mail, so the text says that the author is not verified.
-func (d *Dashboard) sender(r *frame.Request, t store.Turn) (string, error) {
+func (d *Pages) sender(r *frame.Request, t store.Turn) (string, error) {
 	address, err := d.Store.Sender(r.Context(), t)
 	if err != nil || address == "" {
 		return "", err
@@ -161,7 +146,7 @@ func (d *Dashboard) sender(r *frame.Request, t store.Turn) (string, error) {
 
 // addRunBox adds the form for a follow-up. It holds the text of the refused form, or the
 // instruction of the turn to run again.
-func (d *Dashboard) addRunBox(r *frame.Request, p *taskPage, f *frame.Form) error {
+func (d *Pages) addRunBox(r *frame.Request, p *taskPage, f *frame.Form) error {
 	box := d.NewRunBox(r, p.Path, r.T("Follow-up"), r.T("Send"))
 	p.Run = &box
 	seq := r.URL.Query().Get("edit")
@@ -193,12 +178,12 @@ func (d *Dashboard) addRunBox(r *frame.Request, p *taskPage, f *frame.Form) erro
 }
 
 // builder returns the builder of the page's turns.
-func (d *Dashboard) builder(r *frame.Request, p *taskPage) *turnBuilder {
+func (d *Pages) builder(r *frame.Request, p *taskPage) *turnBuilder {
 	return &turnBuilder{d: d, r: r, task: p.Task, path: p.Path, again: p.ClosedReason == ""}
 }
 
 // addTurns adds the newest turns with a seq below before. The newest page begins with the turns that have not ended.
-func (d *Dashboard) addTurns(r *frame.Request, p *taskPage, before int64) error {
+func (d *Pages) addTurns(r *frame.Request, p *taskPage, before int64) error {
 	b := d.builder(r, p)
 	var err error
 	if b.children, err = d.Store.TaskChildren(r.Context(), p.Task); err != nil {
@@ -241,7 +226,7 @@ func (d *Dashboard) addTurns(r *frame.Request, p *taskPage, before int64) error 
 
 // addUnfinished adds the running turn and the turns that wait, in the order in which they
 // will run. ended is the number of ended turns, which come before them.
-func (d *Dashboard) addUnfinished(p *taskPage, b *turnBuilder, ended int64) error {
+func (d *Pages) addUnfinished(p *taskPage, b *turnBuilder, ended int64) error {
 	turns, err := d.Store.TurnsBefore(b.r.Context(), p.Task, ended+turnsOnPage, turnsOnPage)
 	if err != nil {
 		return err
@@ -266,7 +251,7 @@ func (d *Dashboard) addUnfinished(p *taskPage, b *turnBuilder, ended int64) erro
 }
 
 // addCurrent adds the first turn that has not ended, with its steps so far.
-func (d *Dashboard) addCurrent(p *taskPage, b *turnBuilder, t store.Turn) error {
+func (d *Pages) addCurrent(p *taskPage, b *turnBuilder, t store.Turn) error {
 	s, _, leave, err := d.Runner.Streams.State(b.r.Context(), t.ID)
 	if err != nil {
 		return err

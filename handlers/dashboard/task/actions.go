@@ -1,4 +1,4 @@
-package dashboard
+package task
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 
 // onTask returns the handle of a form of the task's page. If the store refuses the action, the page
 // of the task shows the reason, because the form may be outdated.
-func (d *Dashboard) onTask(act frame.Action) frame.Handle {
+func (d *Pages) onTask(act frame.Action) frame.Handle {
 	return func(w http.ResponseWriter, r *frame.Request) error {
 		f, err := frame.ReadForm(w, r)
 		if err != nil {
@@ -33,7 +33,7 @@ func (d *Dashboard) onTask(act frame.Action) frame.Handle {
 }
 
 // followUp adds a turn to a task.
-func (d *Dashboard) followUp(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) followUp(w http.ResponseWriter, r *frame.Request) error {
 	sent, f, err := d.ReadRunBox(w, r)
 	if f.Get("input") != "" && f.Refused(r, err) { // the user must not lose the instruction
 		return d.taskPage(w, r, http.StatusUnprocessableEntity, f, nil)
@@ -66,7 +66,7 @@ func (d *Dashboard) followUp(w http.ResponseWriter, r *frame.Request) error {
 }
 
 // turnAgain returns the turn with that seq, and the files that were attached to it.
-func (d *Dashboard) turnAgain(r *frame.Request, task store.Task, seq string) (t store.Turn, files []store.File,
+func (d *Pages) turnAgain(r *frame.Request, task store.Task, seq string) (t store.Turn, files []store.File,
 	err error) {
 	n, err := number(seq)
 	if err != nil {
@@ -90,19 +90,19 @@ var errForeignInstruction = db.Errorf(db.Conflict, "the instruction is from a no
 	"edit it and run it again, if you want to ask for the same in your name")
 
 // runAgain adds a turn with the instruction and the files of an earlier one.
-func (d *Dashboard) runAgain(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) runAgain(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	task, _, err := d.task(r)
 	if err != nil {
 		return "", err
 	}
 	seq := r.Params.ByName("turn")
 	return view.TaskPath(task.ID) + "#newest",
-		d.repeat(r, task, seq, frame.FormKey(r.Who.Caller, f.Get("token"), task.ID+"/"+seq))
+		d.Repeat(r, task, seq, frame.FormKey(r.Who.Caller, f.Get("token"), task.ID+"/"+seq))
 }
 
-// repeat adds the instruction and the files of the turn with that seq to its task again. Two clicks send
-// the same form twice; the key makes them one turn.
-func (d *Dashboard) repeat(r *frame.Request, task store.Task, seq string, key db.IdempotencyKey) error {
+// Repeat adds the instruction and the files of the turn with that seq to its task again. Two clicks send
+// the same form twice; the key makes them one turn. It returns a Conflict error for the instruction of a non-member.
+func (d *Pages) Repeat(r *frame.Request, task store.Task, seq string, key db.IdempotencyKey) error {
 	turn, files, err := d.turnAgain(r, task, seq)
 	if err != nil {
 		return err
@@ -116,14 +116,14 @@ func (d *Dashboard) repeat(r *frame.Request, task store.Task, seq string, key db
 	return err
 }
 
-func (d *Dashboard) cancelTask(r *frame.Request) (string, error) {
+func (d *Pages) cancelTask(r *frame.Request) (string, error) {
 	task, err := d.Runner.AbortTask(r.Context(), r.Who.Caller, r.Params.ByName("taskId"))
 	return frame.Done(view.TaskPath(task.ID), "task-cancelled"), err
 }
 
 // decideApproval approves or denies a tool call, or answers its question. A late decision is no
 // error: the page of the task shows the current state.
-func (d *Dashboard) decideApproval(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) decideApproval(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	task, _, err := d.task(r)
 	if err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-package dashboard
+package task
 
 import (
 	"cmp"
@@ -147,7 +147,7 @@ func (f fileLink) Picture() bool {
 // A turnBuilder creates the turns of one page. Every text has its own limit and a link to the
 // complete text.
 type turnBuilder struct {
-	d           *Dashboard
+	d           *Pages
 	r           *frame.Request
 	task        store.Task
 	path        string

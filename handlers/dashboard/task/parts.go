@@ -1,4 +1,4 @@
-package dashboard
+package task
 
 import (
 	"net/http"
@@ -30,7 +30,7 @@ type turnPage struct {
 	Next       string // address of the turn after
 }
 
-func (d *Dashboard) showTurn(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) showTurn(w http.ResponseWriter, r *frame.Request) error {
 	task, worker, turn, err := d.turn(r, r.Params.ByName("turn"))
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (d *Dashboard) showTurn(w http.ResponseWriter, r *frame.Request) error {
 }
 
 // turn returns the turn with that seq of the task that the address names.
-func (d *Dashboard) turn(r *frame.Request, seq string) (store.Task, workers.Worker, store.Turn, error) {
+func (d *Pages) turn(r *frame.Request, seq string) (store.Task, workers.Worker, store.Turn, error) {
 	task, worker, err := d.task(r)
 	if err != nil {
 		return task, worker, store.Turn{}, err
@@ -106,7 +106,7 @@ type callPage struct {
 // Number returns the turn's number for people, counted from one.
 func (p callPage) Number() int64 { return p.Turn.Seq + 1 }
 
-func (d *Dashboard) showCall(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) showCall(w http.ResponseWriter, r *frame.Request) error {
 	task, _, turn, err := d.turn(r, r.Params.ByName("turn"))
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (d *Dashboard) showCall(w http.ResponseWriter, r *frame.Request) error {
 }
 
 // step returns the step with that seq.
-func (d *Dashboard) step(r *frame.Request, turn store.Turn, seq string) (st store.Step, err error) {
+func (d *Pages) step(r *frame.Request, turn store.Turn, seq string) (st store.Step, err error) {
 	n, err := number(seq)
 	if err != nil {
 		return st, err
@@ -163,7 +163,7 @@ func callPart(st store.Step, n int64) (store.Part, error) {
 //	TURN/STEP/feedback
 //	TURN/STEP/parts/N
 //	TURN/STEP/calls/N/input|output
-func (d *Dashboard) showRaw(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) showRaw(w http.ResponseWriter, r *frame.Request) error {
 	at := strings.Split(strings.TrimPrefix(r.Params.ByName("what"), "/"), "/")
 	_, _, turn, err := d.turn(r, at[0])
 	if err != nil {
@@ -185,7 +185,7 @@ func (d *Dashboard) showRaw(w http.ResponseWriter, r *frame.Request) error {
 var errNoText = db.Errorf(db.NotFound, "there is no such text")
 
 // rawText returns the text of a turn that the end of an address names.
-func (d *Dashboard) rawText(r *frame.Request, turn store.Turn, at []string) (string, error) {
+func (d *Pages) rawText(r *frame.Request, turn store.Turn, at []string) (string, error) {
 	switch strings.Join(at, "/") {
 	case "input":
 		return turn.Input, nil

@@ -1,4 +1,4 @@
-package dashboard
+package task
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ import (
 
 // watchTask streams the pieces of a task's page when they change, as HTML. A reload would show the
 // same.
-func (d *Dashboard) watchTask(w http.ResponseWriter, r *frame.Request) error {
+func (d *Pages) watchTask(w http.ResponseWriter, r *frame.Request) error {
 	p, err := d.newTaskPage(r)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (d *Dashboard) watchTask(w http.ResponseWriter, r *frame.Request) error {
 // A taskWatch returns the changes of the page of a task. It belongs to one goroutine. It keeps a
 // hash of each piece on the page, and sends a piece only if it differs.
 type taskWatch struct {
-	d    *Dashboard
+	d    *Pages
 	r    *frame.Request
 	page *taskPage
 	turn store.Turn // the turn that it follows

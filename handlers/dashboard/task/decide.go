@@ -1,4 +1,4 @@
-package dashboard
+package task
 
 import (
 	"net/http"
@@ -12,7 +12,7 @@ import (
 // decideRoutes registers the page of the links in mails. The reader decides without signing in, as
 // the user to whom the mail was sent. Opening the page decides nothing, because mail scanners open
 // every link.
-func (d *Dashboard) decideRoutes() {
+func (d *Pages) decideRoutes() {
 	d.Open("GET", "/decide/:token", frame.Blank(d.showDecision))
 	d.Open("POST", "/decide/:token", frame.Submitted(d.decideByLink, d.showDecision))
 }
@@ -30,13 +30,13 @@ func (p decisionPage) Pending() bool { return p.Link.Approval.Status == store.Ap
 
 // decisionLink returns the link of a request. Wrong links are not counted, because a signature
 // cannot be guessed. A limit by network would also lock out everybody behind one proxy.
-func (d *Dashboard) decisionLink(w http.ResponseWriter, r *frame.Request) (store.DecisionLink, error) {
+func (d *Pages) decisionLink(w http.ResponseWriter, r *frame.Request) (store.DecisionLink, error) {
 	// The address is a secret, which no other page may get.
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	return d.Store.DecisionLink(r.Context(), r.Params.ByName("token"), serve.ClientAddr(r.Request))
 }
 
-func (d *Dashboard) showDecision(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
+func (d *Pages) showDecision(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
 	l, err := d.decisionLink(w, r)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (d *Dashboard) showDecision(w http.ResponseWriter, r *frame.Request, status
 
 // decideByLink decides as the user of a link. If the approval is decided already, it redirects
 // to the page, which shows the decision.
-func (d *Dashboard) decideByLink(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
+func (d *Pages) decideByLink(w http.ResponseWriter, r *frame.Request, f *frame.Form) (string, error) {
 	l, err := d.decisionLink(w, r)
 	if err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-package dashboard
+package task
 
 import (
 	"fmt"
@@ -48,7 +48,7 @@ func (b approvalBlock) Choices() []string {
 
 // newApprovalBlock returns the block of an approval. Each of its texts takes at most most bytes of
 // HTML, and links to the whole text.
-func (d *Dashboard) newApprovalBlock(r *frame.Request, a store.Approval, most int) (approvalBlock, error) {
+func (d *Pages) newApprovalBlock(r *frame.Request, a store.Approval, most int) (approvalBlock, error) {
 	turn, err := d.Store.Turn(r.Context(), a.TurnID)
 	if err != nil {
 		return approvalBlock{}, err
@@ -130,7 +130,7 @@ const (
 )
 
 // pendingOf returns the waiting approvals of a task, the oldest first.
-func (d *Dashboard) pendingOf(r *frame.Request, taskID string) ([]store.Approval, error) {
+func (d *Pages) pendingOf(r *frame.Request, taskID string) ([]store.Approval, error) {
 	list, _, err := d.Store.Approvals(r.Context(), r.Who.Caller,
 		store.ApprovalQuery{TaskID: taskID, Limit: frame.ApprovalsOfTask})
 	list = slices.DeleteFunc(list, func(a store.Approval) bool { return a.Status != store.ApprovalPending })

@@ -1,4 +1,4 @@
-package dashboard
+package task
 
 import (
 	"cmp"
