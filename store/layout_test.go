@@ -177,6 +177,8 @@ var rooms = map[string][]string{
 	"handlers/dashboard/worker": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/starters", "handlers/dashboard/text", "runner", "runner/tool/mcp", "runner/view", "store"},
 	// A task while it runs, and what a person must see to decide: other pages show only its state.
 	"handlers/dashboard/task": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "handlers/serve", "runner", "runner/stream", "runner/view", "store", "store/visible"},
+	// Only tests need the pages behind a real server, and browsers.
+	"handlers/dashboard/dashboardtest": {"handlers", "handlers/dashboard", "handlers/dashboard/admin", "handlers/mcp", "mail", "runner", "runner/dial", "runner/model", "runner/model/offline", "runner/sandbox", "runner/tool", "runner/tool/mcp", "runner/webhook", "store", "store/storetest", "store/visible"},
 	// Every page stands on it, whatever it is about.
 	"handlers/dashboard/frame": {"runner/sandbox", "handlers", "handlers/serve", "handlers/dashboard/show", "handlers/dashboard/text", "runner", "runner/view", "store", "store/visible"},
 	// Pure: the same values give the same HTML on every page.
@@ -206,10 +208,10 @@ var testRooms = map[string][]string{
 	"mail":                    {"runner/model/offline"},
 	"mail/message":            {"runner/sandbox", "runner/tool"}, // the program's converter of pages
 	"handlers/mcp":            {"handlers/handlerstest"},
-	"handlers/serve":          {"handlers"},                                                                                         // what a refused client reads
-	"handlers/nodes":          {"handlers", "handlers/handlerstest", "handlers/serve", "runner/stream"},                             // whole servers
-	"handlers":                {"handlers/handlerstest", "mail", "runner/model/offline", "runner/webhook"},                          // the endpoints of mail
-	"handlers/dashboard":      {"runner/model/offline", "mail", "handlers/mcp", "runner/webhook", "runner/schedule", "runner/dial"}, // pages about all parts of a server
+	"handlers/serve":          {"handlers"},                                                                                                                             // what a refused client reads
+	"handlers/nodes":          {"handlers", "handlers/handlerstest", "handlers/serve", "runner/stream"},                                                                 // whole servers
+	"handlers":                {"handlers/handlerstest", "mail", "runner/model/offline", "runner/webhook"},                                                              // the endpoints of mail
+	"handlers/dashboard":      {"handlers/dashboard/dashboardtest", "runner/model/offline", "mail", "handlers/mcp", "runner/webhook", "runner/schedule", "runner/dial"}, // pages about all parts of a server
 }
 
 // sqlDrivers lists packages that only the store and its test helpers may import.

@@ -157,10 +157,9 @@ func TestAccessToTheAPI(t *testing.T) {
 
 // apiAsker returns the function that sends a request as a caller and checks the answer. sign adds what names the
 // caller.
-func (p *visitors) apiAsker(route string, row accessRow, in state,
-	sign func(*http.Request, caller)) func(caller, thing) string {
+func (p *visitors) apiAsker(route string, row accessRow, in state, sign func(*http.Request, caller)) func(caller, thing) string {
 	return func(c caller, th thing) string {
-		p.t.Helper()
+		p.T.Helper()
 		r := p.apiRequest(route, row, c, th)
 		sign(r, c)
 		status, _, body := p.answered(r)
@@ -184,10 +183,10 @@ func (p *visitors) withCookie(r *http.Request, c caller) {
 }
 
 func (p *visitors) apiRequest(route string, row accessRow, c caller, th thing) *http.Request {
-	p.t.Helper()
+	p.T.Helper()
 	method, pattern, _ := strings.Cut(route, " ")
 	body := strings.ReplaceAll(th.fill(row.body), "{mail}", rawMail(string(c)+"@example.com", th.worker.ID))
-	r := p.request(method, th.fill(pattern+row.query), body)
+	r := p.Request(method, th.fill(pattern+row.query), body)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -204,7 +203,7 @@ func (p *visitors) apiRequest(route string, row accessRow, c caller, th thing) *
 }
 
 func (p *visitors) checkAnswer(route string, row accessRow, c caller, in state, status int, body string) {
-	p.t.Helper()
+	p.T.Helper()
 	want := expect(row.rule, c, in)
 	if want == allowed {
 		want = cmp.Or(row.in[in], row.status, http.StatusOK)
@@ -212,10 +211,10 @@ func (p *visitors) checkAnswer(route string, row accessRow, c caller, in state, 
 		return
 	}
 	if status != want {
-		p.t.Errorf("%s, %s, %s: answers %d, want %d: %.200s", route, c, in, status, want, body)
+		p.T.Errorf("%s, %s, %s: answers %d, want %d: %.200s", route, c, in, status, want, body)
 	}
 	if strings.Contains(body, "Asked for") && status >= 400 {
-		p.t.Errorf("%s, %s, %s: the refusal tells of the worker: %s", route, c, in, body)
+		p.T.Errorf("%s, %s, %s: the refusal tells of the worker: %s", route, c, in, body)
 	}
 }
 
@@ -270,7 +269,7 @@ func TestAccessToTools(t *testing.T) {
 
 // rpc sends a message to /mcp and returns the result of the answer.
 func (p *visitors) rpc(c caller, method, params string) (status int, result json.RawMessage) {
-	p.t.Helper()
+	p.T.Helper()
 	message := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
 	r := p.apiRequest("POST /mcp", accessRow{body: message}, c, thing{})
 	p.withKey(r, c)
@@ -278,18 +277,18 @@ func (p *visitors) rpc(c caller, method, params string) (status int, result json
 	var answer struct{ Result json.RawMessage }
 	for line := range strings.Lines(body) {
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
-			p.ok(json.Unmarshal([]byte(data), &answer))
+			p.OK(json.Unmarshal([]byte(data), &answer))
 		}
 	}
 	return status, answer.Result
 }
 
 func (p *visitors) toolNames(c caller) (names []string) {
-	p.t.Helper()
+	p.T.Helper()
 	_, result := p.rpc(c, "tools/list", `{}`)
 	var list struct{ Tools []struct{ Name string } }
 	if result != nil {
-		p.ok(json.Unmarshal(result, &list))
+		p.OK(json.Unmarshal(result, &list))
 	}
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
@@ -298,11 +297,11 @@ func (p *visitors) toolNames(c caller) (names []string) {
 }
 
 func (p *visitors) callTool(c caller, name, arguments string) (status int, failed bool, text string) {
-	p.t.Helper()
+	p.T.Helper()
 	status, result := p.rpc(c, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments))
 	var r struct{ IsError bool }
 	if result != nil {
-		p.ok(json.Unmarshal(result, &r))
+		p.OK(json.Unmarshal(result, &r))
 	}
 	return status, r.IsError, string(result)
 }

@@ -201,7 +201,7 @@ func TestAccessToPages(t *testing.T) {
 				status, location, body := p.answered(p.pageRequest(r, row, c, th))
 				p.checkPage(r, row, c, in, status, location, body)
 				if strings.HasSuffix(r.pattern, "/pin") {
-					p.ok(p.store.Workers.UnpinWorker(t.Context(), p.who[c].Caller, th.worker.ID)) // each page would show it
+					p.OK(p.Store.Workers.UnpinWorker(t.Context(), p.who[c].Caller, th.worker.ID)) // each page would show it
 				}
 				return body
 			})
@@ -216,9 +216,9 @@ func TestAccessToPages(t *testing.T) {
 }
 
 func (p *visitors) pageRequest(r route, row accessRow, c caller, th thing) *http.Request {
-	p.t.Helper()
+	p.T.Helper()
 	form, err := url.ParseQuery(strings.NewReplacer("{caller}", string(c)).Replace(th.fill(row.form)))
-	p.ok(err)
+	p.OK(err)
 	body, kind := form.Encode(), "application/x-www-form-urlencoded"
 	if row.files {
 		body, kind = "", "multipart/form-data; boundary=b"
@@ -230,21 +230,21 @@ func (p *visitors) pageRequest(r route, row accessRow, c caller, th thing) *http
 	if r.method == http.MethodGet {
 		body = ""
 	}
-	req := p.request(r.method, th.fill(r.pattern), body, "Accept", "text/html")
+	req := p.Request(r.method, th.fill(r.pattern), body, "Accept", "text/html")
 	if r.method == http.MethodPost {
 		req.Header.Set("Content-Type", kind)
 		req.Header.Set("Sec-Fetch-Site", "same-origin")
 	}
 	p.withCookie(req, c)
 	if row.last && expect(row.rule, c, public) == allowed { // the next page needs another session
-		p.sessions[c], err = p.store.People.CreateSession(p.t.Context(), p.who[c].Caller, "")
-		p.ok(err)
+		p.sessions[c], err = p.Store.People.CreateSession(p.T.Context(), p.who[c].Caller, "")
+		p.OK(err)
 	}
 	return req
 }
 
 func (p *visitors) checkPage(r route, row accessRow, c caller, in state, status int, location, body string) {
-	p.t.Helper()
+	p.T.Helper()
 	want := expect(row.rule, c, in)
 	toSignIn := status == http.StatusSeeOther && strings.HasPrefix(location, "/sign-in")
 	right := status == want || status == row.either && status != 0
@@ -261,9 +261,9 @@ func (p *visitors) checkPage(r route, row accessRow, c caller, in state, status 
 		right = !toSignIn && slices.Contains([]int{http.StatusOK, http.StatusSeeOther, http.StatusUnprocessableEntity}, status)
 	}
 	if !right {
-		p.t.Errorf("%s %s, %s, %s: answers %d to %q, want %d", r.method, r.pattern, c, in, status, location, want)
+		p.T.Errorf("%s %s, %s, %s: answers %d to %q, want %d", r.method, r.pattern, c, in, status, location, want)
 	}
 	if status >= 400 && status != http.StatusUnprocessableEntity && strings.Contains(body, "Asked for") {
-		p.t.Errorf("%s %s, %s, %s: the refusal tells of the worker", r.method, r.pattern, c, in)
+		p.T.Errorf("%s %s, %s, %s: the refusal tells of the worker", r.method, r.pattern, c, in)
 	}
 }

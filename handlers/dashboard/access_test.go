@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
+
 	"journeyman/store/workers"
 )
 
@@ -200,7 +202,7 @@ type accessRow struct {
 // askAll sends a request as every caller. ask sends it, checks the answer and returns its body. Callers
 // without permission come first, so that the thing still exists when they are refused.
 func (p *visitors) askAll(route string, row accessRow, in state, th thing, ask func(c caller, th thing) (body string)) (asked int) {
-	p.t.Helper()
+	p.T.Helper()
 	order := slices.Clone(callers)
 	slices.SortStableFunc(order, func(a, b caller) int {
 		return min(1, expect(row.rule, b, in)) - min(1, expect(row.rule, a, in))
@@ -218,7 +220,7 @@ func (p *visitors) askAll(route string, row accessRow, in state, th thing, ask f
 		}
 		body := ask(c, th)
 		if row.lists && !c.sees(in) && strings.Contains(body, th.worker.ID) {
-			p.t.Errorf("%s shows %s a worker that is %s: %s", route, c, in, body)
+			p.T.Errorf("%s shows %s a worker that is %s: %s", route, c, in, body)
 		}
 	}
 	return len(order)
@@ -226,7 +228,7 @@ func (p *visitors) askAll(route string, row accessRow, in state, th thing, ask f
 
 // visitors are the callers of a site, with their keys and browsers.
 type visitors struct {
-	*site
+	*dashboardtest.Site
 	hook     string // where the webhooks are sent
 	who      map[caller]people.Identity
 	keys     map[caller]string
@@ -237,10 +239,10 @@ type visitors struct {
 // newPeople starts a site with all callers.
 func newPeople(t testing.TB) *visitors {
 	t.Helper()
-	s := newSite(t)
+	s := dashboardtest.New(t)
 	end := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(end.Close)
-	p := &visitors{site: s, hook: end.URL,
+	p := &visitors{Site: s, hook: end.URL,
 		who: map[caller]people.Identity{}, keys: map[caller]string{}, sessions: map[caller]string{}}
 	for _, c := range callers[1:] {
 		organization, role := "Acme", people.RoleMember
@@ -256,20 +258,20 @@ func newPeople(t testing.TB) *visitors {
 		case outsider:
 			organization = "Rival"
 		}
-		p.who[c], p.keys[c] = storetest.Caller(t, s.store, organization, string(c)+"@example.com", role)
-		token, err := s.store.People.CreateSession(t.Context(), p.who[c].Caller, "")
-		p.ok(err)
+		p.who[c], p.keys[c] = storetest.Caller(t, s.Store, organization, string(c)+"@example.com", role)
+		token, err := s.Store.People.CreateSession(t.Context(), p.who[c].Caller, "")
+		p.OK(err)
 		p.sessions[c] = token
 		if c == elsewhere { // after the session, which stays in the other organization
-			storetest.Caller(t, s.store, "Acme", string(c)+"@example.com", people.RoleOwner)
+			storetest.Caller(t, s.Store, "Acme", string(c)+"@example.com", people.RoleOwner)
 		}
 	}
-	_, err := s.store.People.RevokeKey(t.Context(), people.Operator(), p.keys[revoked])
-	p.ok(err)
-	p.ok(s.store.People.EndOtherSessions(t.Context(), p.who[revoked].Caller, ""))
-	_, err = s.store.People.RemoveMember(t.Context(), s.owner.Caller, p.who[removed].UserID)
-	p.ok(err)
-	p.public = p.worker(p.who[creator], workers.NewWorker{Title: "Another"})
+	_, err := s.Store.People.RevokeKey(t.Context(), people.Operator(), p.keys[revoked])
+	p.OK(err)
+	p.OK(s.Store.People.EndOtherSessions(t.Context(), p.who[revoked].Caller, ""))
+	_, err = s.Store.People.RemoveMember(t.Context(), s.Owner.Caller, p.who[removed].UserID)
+	p.OK(err)
+	p.public = p.Worker(p.who[creator], workers.NewWorker{Title: "Another"})
 	return p
 }
 
@@ -281,44 +283,44 @@ type thing struct {
 
 // make creates a thing.
 func (p *visitors) make(in state) thing {
-	p.t.Helper()
-	ctx, who := p.t.Context(), p.who[creator]
+	p.T.Helper()
+	ctx, who := p.T.Context(), p.who[creator]
 	visibility := workers.Public
 	if in == private || in == deleted {
 		visibility = workers.Private
 	}
-	w := p.worker(who, workers.NewWorker{Title: "Asked for", Visibility: visibility})
+	w := p.Worker(who, workers.NewWorker{Title: "Asked for", Visibility: visibility})
 	for _, c := range []caller{invited, uninvited} {
-		_, err := p.store.Workers.AddWorkerMember(ctx, who.Caller, w.ID, p.who[c].UserID)
-		p.ok(err)
+		_, err := p.Store.Workers.AddWorkerMember(ctx, who.Caller, w.ID, p.who[c].UserID)
+		p.OK(err)
 	}
-	_, err := p.store.Workers.RemoveWorkerMember(ctx, who.Caller, w.ID, p.who[uninvited].UserID)
-	p.ok(err)
-	script := scripted(calling("write_file", "path", "a.txt", "content", "A"), calling("publish_file", "path", "a.txt"), "say Done")
-	turn := p.carryOut(who, store.NewTurn{WorkerID: w.ID, Input: script})
+	_, err := p.Store.Workers.RemoveWorkerMember(ctx, who.Caller, w.ID, p.who[uninvited].UserID)
+	p.OK(err)
+	script := dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a.txt", "content", "A"), dashboardtest.Calling("publish_file", "path", "a.txt"), "say Done")
+	turn := p.CarryOut(who, store.NewTurn{WorkerID: w.ID, Input: script})
 	yearly := store.NewSchedule{WorkerID: w.ID, Input: "Go", Budget: store.BudgetLow, When: store.When{Type: store.CronType, Cron: "0 9 1 1 *"}}
-	sch, _, err := p.store.CreateSchedule(ctx, who.Caller, yearly, db.IdempotencyKey{})
-	p.ok(err)
-	_, err = p.store.SetWebhook(ctx, who.Caller, w.ID, p.hook)
-	p.ok(err)
-	d, err := p.store.CreateTestDelivery(ctx, who.Caller, w.ID)
-	p.ok(err)
-	e, err := p.store.RecordAttempt(ctx, d, store.Attempt{Manual: true, Success: true, ResponseStatus: 200})
-	p.ok(err)
+	sch, _, err := p.Store.CreateSchedule(ctx, who.Caller, yearly, db.IdempotencyKey{})
+	p.OK(err)
+	_, err = p.Store.SetWebhook(ctx, who.Caller, w.ID, p.hook)
+	p.OK(err)
+	d, err := p.Store.CreateTestDelivery(ctx, who.Caller, w.ID)
+	p.OK(err)
+	e, err := p.Store.RecordAttempt(ctx, d, store.Attempt{Manual: true, Success: true, ResponseStatus: 200})
+	p.OK(err)
 	secret := workers.NewSecret{WorkerID: w.ID, Name: "S" + strings.TrimPrefix(sch.ID, "sch_"), Value: "12345678"}
-	_, err = p.store.Workers.SetSecret(ctx, who.Caller, secret)
-	p.ok(err)
+	_, err = p.Store.Workers.SetSecret(ctx, who.Caller, secret)
+	p.OK(err)
 	held := store.NewEmail{Worker: w, Status: store.EmailHeld, Reason: "not a member", Verdicts: []byte("{}"), Subject: "Held",
 		MessageID: w.ID + "@example.net", From: "bob@example.net", To: w.ID + "@mail.example"}
 	raw := []byte(rawMail("bob@example.net", w.ID))
-	emails, _, err := p.store.ReceiveEmails(ctx, []store.NewEmail{held}, raw, store.MailLimits{})
-	p.ok(err)
+	emails, _, err := p.Store.ReceiveEmails(ctx, []store.NewEmail{held}, raw, store.MailLimits{})
+	p.OK(err)
 	switch in {
 	case deleted:
-		p.ok(p.store.DeleteWorker(ctx, who.Caller, w.ID))
+		p.OK(p.Store.DeleteWorker(ctx, who.Caller, w.ID))
 	case archived:
-		_, _, err := p.store.ArchiveTask(ctx, who.Caller, turn.TaskID, "")
-		p.ok(err)
+		_, _, err := p.Store.ArchiveTask(ctx, who.Caller, turn.TaskID, "")
+		p.OK(err)
 	}
 	return thing{w, map[string]string{"workerId": w.ID, "taskId": turn.TaskID, "scheduleId": sch.ID, "executionId": e.ID,
 		"emailId": emails[0].ID, "name": secret.Name,
@@ -334,11 +336,11 @@ func rawMail(from, workerID string) string {
 
 // addPerson adds a member, a key and an invitation to the values for routes about persons.
 func (p *visitors) addPerson(th thing) {
-	p.t.Helper()
+	p.T.Helper()
 	email := db.NewID("usr", time.Now()) + "@example.com"
-	who, _ := storetest.Caller(p.t, p.store, "Acme", email, people.RoleMember)
-	link, _, err := p.store.People.CreateInvitation(p.t.Context(), p.who[owner].Caller, "to-"+email, people.RoleMember)
-	p.ok(err)
+	who, _ := storetest.Caller(p.T, p.Store, "Acme", email, people.RoleMember)
+	link, _, err := p.Store.People.CreateInvitation(p.T.Context(), p.who[owner].Caller, "to-"+email, people.RoleMember)
+	p.OK(err)
 	th.values["userId"], th.values["keyId"], th.values["linkId"] = who.UserID, who.KeyID, link.ID
 }
 
@@ -364,16 +366,16 @@ func replaceParameter(text, name, value string) string {
 // answered sends a request. It returns the status, the address of a redirect and the body. For an
 // event stream it returns only the status.
 func (p *visitors) answered(r *http.Request) (status int, location, body string) {
-	p.t.Helper()
-	client := &http.Client{Transport: ownTransport,
+	p.T.Helper()
+	client := &http.Client{Transport: dashboardtest.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(r)
-	p.ok(err)
+	p.OK(err)
 	defer resp.Body.Close()
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") && r.URL.Path != "/mcp" {
 		return resp.StatusCode, "", ""
 	}
 	raw, err := io.ReadAll(resp.Body)
-	p.ok(err)
+	p.OK(err)
 	return resp.StatusCode, resp.Header.Get("Location"), string(raw)
 }

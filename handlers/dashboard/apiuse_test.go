@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"journeyman/handlers/dashboard/dashboardtest"
+
 	"journeyman/store/workers"
 )
 
@@ -17,12 +19,12 @@ var snippetCode = regexp.MustCompile(`(?s)<pre tabindex="0" id="use-([a-z]+)">(.
 
 // TestSnippetsWork copies the code from a worker's page and runs it.
 func TestSnippetsWork(t *testing.T) {
-	is, s := onSite(t)
-	wrk := s.worker(s.owner, workers.NewWorker{Title: "Greeter", Instructions: "```offline\nsay Good day\n```"})
-	p := s.signIn("ann@example.com").get("/workers/" + wrk.ID)
-	is.Equal(p.status, 200)
+	is, s := dashboardtest.OnSite(t)
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Greeter", Instructions: "```offline\nsay Good day\n```"})
+	p := s.SignIn("ann@example.com").Get("/workers/" + wrk.ID)
+	is.Equal(p.Status, 200)
 	code := map[string]string{}
-	for _, m := range snippetCode.FindAllStringSubmatch(p.body, -1) {
+	for _, m := range snippetCode.FindAllStringSubmatch(p.Body, -1) {
 		code[m[1]] = html.UnescapeString(m[2])
 	}
 	is.Equal(len(code), 6)
@@ -42,7 +44,7 @@ func TestSnippetsWork(t *testing.T) {
 				}
 			}
 			cmd := exec.CommandContext(t.Context(), command[0], append(command[1:], code[id])...)
-			cmd.Dir, cmd.Env = dir, append(os.Environ(), "JOURNEYMAN_API_KEY="+s.key)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "JOURNEYMAN_API_KEY="+s.Key)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)

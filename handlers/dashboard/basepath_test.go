@@ -13,10 +13,13 @@ import (
 	"github.com/matryer/is"
 	"golang.org/x/net/html"
 
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-	"journeyman/store/people"
 	"journeyman/store/storetest"
+
 	"journeyman/store/workers"
+
+	"journeyman/store/people"
 )
 
 // under is the path of the base URL in these tests. It is also the beginning of a page's address.
@@ -25,12 +28,12 @@ const under = "/tasks/jm"
 // proxiedSite starts a site behind a proxy, which passes on everything below a path without
 // that path. With wellKnown, it passes on well-known addresses too. The test fails if a client
 // requests another address of the proxy.
-func proxiedSite(t *testing.T, wellKnown bool) *site {
+func proxiedSite(t *testing.T, wellKnown bool) *dashboardtest.Site {
 	t.Helper()
-	var s *site
+	var s *dashboardtest.Site
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		to, _ := url.Parse(s.direct)
-		pass := httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to); p.SetXForwarded() }, FlushInterval: -1, Transport: ownTransport}
+		to, _ := url.Parse(s.Direct)
+		pass := httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to); p.SetXForwarded() }, FlushInterval: -1, Transport: dashboardtest.Transport}
 		switch {
 		case strings.HasPrefix(r.URL.Path, under+"/"):
 			http.StripPrefix(under, &pass).ServeHTTP(w, r)
@@ -43,7 +46,7 @@ func proxiedSite(t *testing.T, wellKnown bool) *site {
 			http.NotFound(w, r)
 		}
 	}))
-	s = newSiteAt(t, storetest.Open(t, store.Options{}), proxy.URL+under)
+	s = dashboardtest.NewAt(t, storetest.Open(t, store.Options{}), proxy.URL+under)
 	t.Cleanup(proxy.Close)
 	t.Cleanup(proxy.CloseClientConnections)
 	return s
@@ -51,7 +54,7 @@ func proxiedSite(t *testing.T, wellKnown bool) *site {
 
 // A crawler follows everything to which the pages lead.
 type crawler struct {
-	*browser
+	*dashboardtest.Browser
 	root  *url.URL
 	queue []string
 	seen  map[string]bool
@@ -66,14 +69,14 @@ type crawledForm struct {
 
 // add queues an address that a page names, unless it leads to another site.
 func (c *crawler) add(page *url.URL, where, address string) *url.URL {
-	c.t.Helper()
+	c.T.Helper()
 	to, err := page.Parse(address)
-	c.ok(err)
+	c.OK(err)
 	if to.Host != c.root.Host {
 		return nil
 	}
 	if !strings.HasPrefix(to.Path, c.root.Path+"/") {
-		c.t.Errorf("%s: %s leads to %s", page, where, to)
+		c.T.Errorf("%s: %s leads to %s", page, where, to)
 		return nil
 	}
 	to.Fragment = ""
@@ -85,45 +88,45 @@ func (c *crawler) add(page *url.URL, where, address string) *url.URL {
 
 // visit requests an address and reads the page.
 func (c *crawler) visit(address string) {
-	c.t.Helper()
+	c.T.Helper()
 	at, err := url.Parse(address)
-	c.ok(err)
+	c.OK(err)
 	p := c.fetch(http.MethodGet, address, nil, "")
 	switch {
-	case p.status >= 400:
-		c.t.Errorf("%s answers %d", address, p.status)
-	case p.location() != "":
-		c.follow(at, "Location", p.location())
-	case strings.HasPrefix(p.header.Get("Content-Type"), "text/html"):
-		c.read(at, p.body)
+	case p.Status >= 400:
+		c.T.Errorf("%s answers %d", address, p.Status)
+	case p.Location() != "":
+		c.follow(at, "Location", p.Location())
+	case strings.HasPrefix(p.Header.Get("Content-Type"), "text/html"):
+		c.read(at, p.Body)
 	}
 }
 
 // fetch sends a request. It does not read the body of an event stream.
-func (c *crawler) fetch(method, address string, body []byte, kind string) page {
-	c.t.Helper()
-	r, err := http.NewRequestWithContext(c.t.Context(), method, address, bytes.NewReader(body))
-	c.ok(err)
+func (c *crawler) fetch(method, address string, body []byte, kind string) dashboardtest.Page {
+	c.T.Helper()
+	r, err := http.NewRequestWithContext(c.T.Context(), method, address, bytes.NewReader(body))
+	c.OK(err)
 	r.Header.Set("Accept", "text/html,*/*;q=0.8")
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
 	}
-	res, err := c.client.Do(r)
-	c.ok(err)
+	res, err := c.Client.Do(r)
+	c.OK(err)
 	defer res.Body.Close()
-	p := page{c.t, res.StatusCode, res.Header, ""}
+	p := dashboardtest.Page{T: c.T, Status: res.StatusCode, Header: res.Header}
 	if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
 		data, err := io.ReadAll(res.Body)
-		c.ok(err)
-		p.body = string(data)
+		c.OK(err)
+		p.Body = string(data)
 	}
 	return p
 }
 
 // follow queues an address once.
 func (c *crawler) follow(page *url.URL, where, address string) {
-	c.t.Helper()
+	c.T.Helper()
 	if to := c.add(page, where, address); to != nil && !c.seen[to.String()] {
 		c.seen[to.String()] = true
 		c.queue = append(c.queue, to.String())
@@ -132,9 +135,9 @@ func (c *crawler) follow(page *url.URL, where, address string) {
 
 // read follows the addresses of a page, and stores its forms.
 func (c *crawler) read(at *url.URL, body string) {
-	c.t.Helper()
+	c.T.Helper()
 	root, err := html.Parse(strings.NewReader(body))
-	c.ok(err)
+	c.OK(err)
 	for n := range root.Descendants() {
 		if n.Type != html.ElementNode {
 			continue
@@ -158,7 +161,7 @@ func (c *crawler) read(at *url.URL, body string) {
 
 // form stores a form, or follows it if it changes nothing.
 func (c *crawler) form(at *url.URL, n *html.Node) {
-	c.t.Helper()
+	c.T.Helper()
 	f := crawledForm{page: at.String(), fields: url.Values{}}
 	method, action := "get", at.String()
 	for _, a := range n.Attr {
@@ -197,14 +200,14 @@ func (c *crawler) form(at *url.URL, n *html.Node) {
 
 // send sends a form. Many are refused for lack of values: only the way matters.
 func (c *crawler) send(f crawledForm) {
-	c.t.Helper()
+	c.T.Helper()
 	p := c.fetch(http.MethodPost, f.address, []byte(f.fields.Encode()), "application/x-www-form-urlencoded")
 	at, err := url.Parse(f.address)
-	c.ok(err)
-	if p.has("There is no page at this address") {
-		c.t.Errorf("the form %s on %s leads nowhere", f.address, f.page)
+	c.OK(err)
+	if p.Has("There is no page at this address") {
+		c.T.Errorf("the form %s on %s leads nowhere", f.address, f.page)
 	}
-	if to := p.location(); to != "" {
+	if to := p.Location(); to != "" {
 		c.add(at, "Location", to)
 	}
 }
@@ -215,25 +218,24 @@ func TestBasePath(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := proxiedSite(t, false)
-	w := s.worker(s.owner, workers.NewWorker{Title: "Printer"})
-	careful := s.worker(s.owner, workers.NewWorker{Title: "Careful",
-		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
-	s.publish(w, "notes/a.txt", "first")
-	s.publish(w, "page.md", "see [the task](/workers) and https://elsewhere.example/x")
-	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "links", Input: scripted("say see [it](/workers)")})
-	s.begin(s.owner, store.NewTurn{WorkerID: careful.ID, TaskID: "asks", Input: scripted(calling("write_file", "path", "a", "content", "x"), "say over")})
-	link := s.decisionLink(s.owner, "asks")
-	s.schedule(w, "daily", store.When{Type: store.Interval, IntervalSeconds: 3600})
-	storetest.Caller(t, s.store, "Umbrella", "ann@example.com", people.RoleOwner)
-	b := s.signIn("ann@example.com")
-	invited := b.get(strings.TrimPrefix(b.post("/settings/members", "email", "new@example.com", "role", "member").location(), under))
-	invited.shows(s.url + "/invitation/")
+	w := s.Worker(s.Owner, workers.NewWorker{Title: "Printer"})
+	careful := s.Worker(s.Owner, workers.NewWorker{Title: "Careful", Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
+	s.Publish(w, "notes/a.txt", "first")
+	s.Publish(w, "page.md", "see [the task](/workers) and https://elsewhere.example/x")
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "links", Input: dashboardtest.Scripted("say see [it](/workers)")})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: careful.ID, TaskID: "asks", Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a", "content", "x"), "say over")})
+	link := s.DecisionLink(s.Owner, "asks")
+	s.Schedule(w, "daily", store.When{Type: store.Interval, IntervalSeconds: 3600})
+	storetest.Caller(t, s.Store, "Umbrella", "ann@example.com", people.RoleOwner)
+	b := s.SignIn("ann@example.com")
+	invited := b.Get(strings.TrimPrefix(b.Post("/settings/members", "email", "new@example.com", "role", "member").Location(), under))
+	invited.Shows(s.URL + "/invitation/")
 
-	root, err := url.Parse(s.url)
+	root, err := url.Parse(s.URL)
 	is.NoErr(err)
-	c := &crawler{browser: b, root: root, seen: map[string]bool{}}
-	c.queue = []string{s.url + "/", s.url + "/workers/", s.url + link, s.url + s.link(people.LinkReset, "ann@example.com"),
-		s.url + "/sign-in?next=/workers", s.url + "/tasks/asks?organization=" + s.owner.OrganizationID}
+	c := &crawler{Browser: b, root: root, seen: map[string]bool{}}
+	c.queue = []string{s.URL + "/", s.URL + "/workers/", s.URL + link, s.URL + s.Link(people.LinkReset, "ann@example.com"),
+		s.URL + "/sign-in?next=/workers", s.URL + "/tasks/asks?organization=" + s.Owner.OrganizationID}
 	for len(c.queue) > 0 && len(c.seen) < 1000 {
 		next := c.queue[0]
 		c.queue = c.queue[1:]
@@ -249,8 +251,8 @@ func TestBasePath(t *testing.T) {
 			}
 		}
 	}
-	guest := &crawler{browser: s.visitor(), root: root, seen: map[string]bool{}}
-	guest.visit(s.url + "/workers?q=x")
+	guest := &crawler{Browser: s.Visitor(), root: root, seen: map[string]bool{}}
+	guest.visit(s.URL + "/workers?q=x")
 	guest.visit(guest.queue[0]) // the sign-in page
 }
 
@@ -260,12 +262,12 @@ func TestBasePathOfSession(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := proxiedSite(t, false)
-	p := s.visitor().post("/sign-in", "email", "ann@example.com", "password", password, "next", "/workers?q=x")
-	is.Equal(p.location(), under+"/workers?q=x")
-	is.True(strings.Contains(p.header.Get("Set-Cookie"), "Path="+under+";"))
-	is.Equal(s.visitor().get("/workers?q=x").location(), under+"/sign-in?next=%2Fworkers%3Fq%3Dx")
-	is.Equal(s.visitor().get("/workers/").location(), under+"/workers")
-	is.Equal(s.signIn("ann@example.com").post("/sign-out").location(), under+"/sign-in?done=signed-out")
+	p := s.Visitor().Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password, "next", "/workers?q=x")
+	is.Equal(p.Location(), under+"/workers?q=x")
+	is.True(strings.Contains(p.Header.Get("Set-Cookie"), "Path="+under+";"))
+	is.Equal(s.Visitor().Get("/workers?q=x").Location(), under+"/sign-in?next=%2Fworkers%3Fq%3Dx")
+	is.Equal(s.Visitor().Get("/workers/").Location(), under+"/workers")
+	is.Equal(s.SignIn("ann@example.com").Post("/sign-out").Location(), under+"/sign-in?done=signed-out")
 }
 
 // TestBasePathOfStream checks the addresses in the pieces that a task's page gets while it is open.
@@ -273,16 +275,15 @@ func TestBasePathOfStream(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := proxiedSite(t, false)
-	b := s.signIn("ann@example.com")
-	w := s.worker(s.owner, workers.NewWorker{Title: "Printer",
-		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
-	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: scripted(calling("write_file", "path", "a", "content", "x"), "say over")})
-	s.approval("one")
-	address := streamOf(b.get("/tasks/one"))
+	b := s.SignIn("ann@example.com")
+	w := s.Worker(s.Owner, workers.NewWorker{Title: "Printer", Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a", "content", "x"), "say over")})
+	s.Approval("one")
+	address := streamOf(b.Get("/tasks/one"))
 	is.True(strings.HasPrefix(address, under+"/tasks/one/"))
 	text := ""
-	b.live(strings.TrimPrefix(address, under)+"&has=0", "", func(u update) bool {
-		text += u.text()
+	b.Live(strings.TrimPrefix(address, under)+"&has=0", "", func(u dashboardtest.Update) bool {
+		text += u.Text()
 		return strings.Contains(text, "action=")
 	})
 	for _, attribute := range []string{"href", "src", "action"} {
@@ -299,18 +300,18 @@ func TestBasePathOfPrograms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			s := proxiedSite(t, wellKnown)
-			session, err := s.connect(t, program(t, s.signIn("ann@example.com"), "allow"))
+			session, err := s.Connect(t, program(t, s.SignIn("ann@example.com"), "allow"))
 			is.NoErr(err)
 			is.NoErr(session.Close())
-			s.visitor().get("/api/openapi.json").shows(`"servers":[{"url":"` + under + `/"`)
+			s.Visitor().Get("/api/openapi.json").Shows(`"servers":[{"url":"` + under + `/"`)
 			if !wellKnown {
 				return
 			}
 			for _, path := range []string{"/.well-known/oauth-authorization-server" + under,
 				"/.well-known/openid-configuration" + under, "/.well-known/oauth-protected-resource" + under + "/mcp"} {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(s.url, under)+path, nil)
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(s.URL, under)+path, nil)
 				is.NoErr(err)
-				s.visitor().send(r).answers(http.StatusOK).shows(`"` + s.url) // the metadata names the path
+				s.Visitor().Send(r).Answers(http.StatusOK).Shows(`"` + s.URL) // the metadata names the path
 			}
 		})
 	}

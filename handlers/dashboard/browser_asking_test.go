@@ -3,7 +3,9 @@ package dashboard_test
 import (
 	"testing"
 
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
+
 	"journeyman/store/workers"
 )
 
@@ -11,11 +13,10 @@ import (
 // by the link of a mail without signing in.
 func TestBrowserQuestion(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, workers.NewWorker{Title: "Waiter",
-		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
-	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "lunch", Title: "Order lunch", Input: scripted(
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Waiter", Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "lunch", Title: "Order lunch", Input: dashboardtest.Scripted(
 		`tool ask_user {"question": "Soup or <b>salad</b>?", "choices": ["Soup", "Salad"]}`, `tool ask_user {"question": "For how many?"}`, "say Ordered {{last}}.")})
-	s.approval("lunch")
+	s.Approval("lunch")
 	w.open("/tasks/lunch")
 	w.sees("Soup or <b>salad</b>?", "Waiting for your answer")
 	w.look("task-question")
@@ -23,17 +24,17 @@ func TestBrowserQuestion(t *testing.T) {
 		return document.querySelector(".answering .main").getBoundingClientRect().top - bottom(".answering textarea") >= 8; })()`), "true")
 	w.click("Salad")
 	w.sees("Answered. The worker continues.")
-	s.approval("lunch") // the list of tasks shows it once the turn is suspended
+	s.Approval("lunch") // the list of tasks shows it once the turn is suspended
 	w.open("/tasks")
 	w.sees("Waiting for you")
 	w.look("tasks-waiting")
 	w.open("/tasks/lunch")
 	w.fill("Your answer", "For two")
 	w.click("Answer")
-	is.Equal(s.ended("lunch").OutputText, `Ordered {"answer":"For two"}.`)
+	is.Equal(s.Ended("lunch").OutputText, `Ordered {"answer":"For two"}.`)
 
-	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "call", Title: "Look", Input: scripted(calling("list_files"), "say over")})
-	link := s.decisionLink(s.owner, "call")
+	s.Begin(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "call", Title: "Look", Input: dashboardtest.Scripted(dashboardtest.Calling("list_files"), "say over")})
+	link := s.DecisionLink(s.Owner, "call")
 	guest := newWindow(s)
 	guest.open(link)
 	guest.sees("Allow list_files?")
@@ -41,5 +42,5 @@ func TestBrowserQuestion(t *testing.T) {
 	guest.click("Approve")
 	guest.sees("Approved by", "Nothing is left to decide here.")
 	guest.look("decided")
-	is.Equal(s.ended("call").Status, store.Completed)
+	is.Equal(s.Ended("call").Status, store.Completed)
 }

@@ -8,19 +8,21 @@ import (
 	"strings"
 	"testing"
 
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
+
 	"journeyman/store/workers"
 )
 
 // TestBrowserWorkspace opens previews and the workspace. A published page is shown, and its script
 // does not run.
 func TestBrowserWorkspace(t *testing.T) {
-	is, s, b := asOwner(t)
-	wrk := s.worker(s.owner, workers.NewWorker{Title: "Harbour clerk"})
+	is, s, b := dashboardtest.AsOwner(t)
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Harbour clerk"})
 	w := newWindow(s).borrow(b)
 	pdf, err := os.ReadFile("testdata/one.pdf")
 	is.NoErr(err)
-	folder := store.FolderPath(s.store.Dir(), store.Folder{WorkerID: wrk.ID})
+	folder := store.FolderPath(s.Store.Dir(), store.Folder{WorkerID: wrk.ID})
 	is.NoErr(os.MkdirAll(filepath.Join(folder, "reports", "2030"), 0o700))
 	for name, content := range map[string]string{
 		"berths.csv":         "Berth;Ship;Length;Remarks\n" + strings.Repeat("North 1;Aurora;84;stays until Tuesday, then leaves for Bergen\nNorth 2;Borealis;120;\n", 20),
@@ -62,7 +64,7 @@ func TestBrowserAlerts(t *testing.T) {
 	w.fill("To", endpoint.URL+"/services/T000/B000/secret")
 	w.click("Add")
 	w.sees("The channel is added.")
-	_, err := s.store.AddAlertChannel(t.Context(), s.owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
+	_, err := s.Store.AddAlertChannel(t.Context(), s.Owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
 		Topics: []store.AlertTopic{store.TopicFailed, store.TopicWaiting}, Frequency: store.AlertDaily})
 	is.NoErr(err)
 	w.click("Test " + strings.TrimPrefix(endpoint.URL, "http://"))

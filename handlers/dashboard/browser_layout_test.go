@@ -3,7 +3,9 @@ package dashboard_test
 import (
 	"testing"
 
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
+
 	"journeyman/store/workers"
 )
 
@@ -11,9 +13,9 @@ import (
 // of empty elements, frames in frames, what stands in one line, and messages that cover buttons.
 func TestBrowserLayout(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, workers.NewWorker{Title: "Invoice clerk"})
-	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, Title: "An invoice", Input: scripted("say Done.")})
-	s.schedule(wrk, "Go", store.When{Type: store.CronType, Cron: "0 8 * * 1-5"})
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Invoice clerk"})
+	turn := s.CarryOut(s.Owner, store.NewTurn{WorkerID: wrk.ID, Title: "An invoice", Input: dashboardtest.Scripted("say Done.")})
+	s.Schedule(wrk, "Go", store.When{Type: store.CronType, Cron: "0 8 * * 1-5"})
 
 	w.open("/tasks/" + turn.TaskID)
 	is.Equal(w.text("getComputedStyle(document.querySelector('.composer textarea')).borderTopWidth"), "0px") // the box has the frame

@@ -8,36 +8,25 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/matryer/is"
 
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-	"journeyman/store/storetest"
+
 	"journeyman/store/workers"
 )
 
 // busySite returns a site with running, waiting, failed and completed tasks, and a window of its owner.
-func busySite(t *testing.T) (is *is.I, s *site, w *window, careful workers.Worker) {
+func busySite(t *testing.T) (is *is.I, s *dashboardtest.Site, w *window, careful workers.Worker) {
 	t.Helper()
 	is, s, w = inBrowser(t)
-	careful = s.worker(s.owner, workers.NewWorker{Title: "Green buyer", Summary: "Compares offers with past lots",
-		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
-	reader := s.worker(s.owner, workers.NewWorker{Title: "Invoice reader", Summary: "Reads an invoice into JSON"})
+	careful = s.Worker(s.Owner, workers.NewWorker{Title: "Green buyer", Summary: "Compares offers with past lots", Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
+	reader := s.Worker(s.Owner, workers.NewWorker{Title: "Invoice reader", Summary: "Reads an invoice into JSON"})
 	for _, title := range []string{"INV-20431 from Nordfrakt", "INV-20436 from Hafenlogistik"} {
-		s.carryOut(s.owner, store.NewTurn{WorkerID: reader.ID, Title: title, Input: scripted("say Read")})
+		s.CarryOut(s.Owner, store.NewTurn{WorkerID: reader.ID, Title: title, Input: dashboardtest.Scripted("say Read")})
 	}
-	s.carryOut(s.owner, store.NewTurn{WorkerID: reader.ID, Title: "Jute bags, food-grade, EU", Input: scripted("fail 400 the supplier is unknown")})
-	s.begin(s.owner, store.NewTurn{WorkerID: reader.ID, Title: "Compare revenue by region", Input: scripted("wait 2m", "say x")})
-	s.asks(careful, "Offer from Finca El Roble")
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: reader.ID, Title: "Jute bags, food-grade, EU", Input: dashboardtest.Scripted("fail 400 the supplier is unknown")})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: reader.ID, Title: "Compare revenue by region", Input: dashboardtest.Scripted("wait 2m", "say x")})
+	s.Asks(careful, "Offer from Finca El Roble")
 	return is, s, w, careful
-}
-
-// asks starts a task that waits for an approval.
-func (s *site) asks(w workers.Worker, title string) store.Turn {
-	s.t.Helper()
-	turn := s.begin(s.owner, store.NewTurn{WorkerID: w.ID, Title: title, Input: scripted(calling("write_file", "path", "a.txt", "content", "x"), "say done")})
-	storetest.Eventually(s.t, "the approval", func() bool {
-		task, _, err := s.store.Task(s.t.Context(), s.owner.Caller, turn.TaskID)
-		return err == nil && task.Wait != nil
-	})
-	return turn
 }
 
 // TestBrowserLists uses the first page, the list of workers with its pins, and the list of tasks: it has filters
@@ -80,7 +69,7 @@ func TestBrowserLists(t *testing.T) {
 		document.querySelectorAll("tbody input[type=checkbox]")[2].click();
 		window.kept = document.querySelectorAll("tbody tr a.title")[3]; window.kept.focus(); return true })()`)
 	is.NoErr(err)
-	turn := s.asks(careful, "Refund for order 88213")
+	turn := s.Asks(careful, "Refund for order 88213")
 	w.sees("Refund for order 88213")
 	w.until("the count in the title", "document.title.startsWith('(2)')")
 	is.Equal(w.text(`document.querySelector("#nav-tasks .count").firstChild.data`), "2")
@@ -89,7 +78,7 @@ func TestBrowserLists(t *testing.T) {
 	is.True(strings.Contains(w.text(`document.querySelector("link[rel=icon]").href`), "icon-waiting"))
 
 	// A lost connection is shown, until the page has all changes again.
-	_, err = s.runner.AbortTask(t.Context(), s.owner.Caller, turn.TaskID)
+	_, err = s.Runner.AbortTask(t.Context(), s.Owner.Caller, turn.TaskID)
 	is.NoErr(err)
 	w.until("the count after a decision", "document.title.startsWith('(1)')")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store/ordertest"
 )
 
@@ -16,7 +17,7 @@ func TestBrowserFirstAnswer(t *testing.T) {
 	is := is.New(t)
 	p := newFakeProvider(t)
 	p.says.Store("Four. It is the sum of two and two.")
-	w := newWindow(newSite(t))
+	w := newWindow(dashboardtest.New(t))
 	started, clicks := time.Now(), 0
 	click := func(label string) { clicks++; w.click(label) }
 	fill := func(label, text string) { clicks++; w.fill(label, text) } // a user clicks into the field first
@@ -24,7 +25,7 @@ func TestBrowserFirstAnswer(t *testing.T) {
 	w.open("/")
 	w.arrives("/sign-in")
 	w.fill("Email", "ann@example.com") // the browser has focused the first field
-	fill("Password", password)
+	fill("Password", dashboardtest.Password)
 	click("Sign in")
 	w.until("the banner", "document.querySelector('#no-model')")
 	click("Connect a model")
@@ -51,15 +52,15 @@ func TestBrowserFirstAnswer(t *testing.T) {
 // TestBrowserModels opens the page before and after providers are connected, tests one and changes
 // the default.
 func TestBrowserModels(t *testing.T) {
-	is, s := onSite(t)
-	p, b := newFakeProvider(t), s.signIn("ann@example.com")
+	is, s := dashboardtest.OnSite(t)
+	p, b := newFakeProvider(t), s.SignIn("ann@example.com")
 	w := newWindow(s).borrow(b)
 	w.open("/settings/models")
 	w.look("models-none")
-	is.Equal(p.connected(b, "box").status, 303)
-	b.post("/settings/models/providers", "kind", "anthropic", "baseUrl", p.URL, "key", "sk-ant-wrong-0123456789")
-	b.post("/settings/models/providers", "kind", "ollama", "baseUrl", "http://127.0.0.1:1")
-	b.post("/settings/models/default", "was", "box:small", "do", "add", "model", "box:large")
+	is.Equal(p.connected(b, "box").Status, 303)
+	b.Post("/settings/models/providers", "kind", "anthropic", "baseUrl", p.URL, "key", "sk-ant-wrong-0123456789")
+	b.Post("/settings/models/providers", "kind", "ollama", "baseUrl", "http://127.0.0.1:1")
+	b.Post("/settings/models/default", "was", "box:small", "do", "add", "model", "box:large")
 	w.open("/settings/models")
 	w.look("models")
 

@@ -18,7 +18,7 @@ var unnamed = regexp.MustCompile(`[^a-z0-9]+`)
 func TestBrowserEveryPage(t *testing.T) {
 	t.Parallel()
 	e := newEvilSite(t)
-	w := newWindow(e.site).borrow(e.ann)
+	w := newWindow(e.Site).borrow(e.ann)
 	visit := func(check func(path string)) {
 		for _, path := range e.shown() {
 			w.open(path)

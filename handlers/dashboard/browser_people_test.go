@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"journeyman/handlers/dashboard/dashboardtest"
+
 	"journeyman/store/people"
 )
 
@@ -47,10 +49,10 @@ func TestBrowserMembers(t *testing.T) {
 	w.look("members")
 
 	guest := newWindow(s)
-	guest.open(strings.TrimPrefix(link, s.url))
+	guest.open(strings.TrimPrefix(link, s.URL))
 	guest.look("invitation")
 	guest.fill("Your name", "New Person")
-	guest.fill("New password", password)
+	guest.fill("New password", dashboardtest.Password)
 	guest.click("Join")
 	guest.arrives("/workers")
 	guest.sees("You have joined the organization.")
@@ -66,7 +68,7 @@ func TestBrowserMembers(t *testing.T) {
 	w.click("Create a password link for new@example.com")
 	w.until("the link", "document.querySelector('.made code')")
 	reset := newWindow(s)
-	reset.open(strings.TrimPrefix(w.text("document.querySelector('.made code').innerText"), s.url))
+	reset.open(strings.TrimPrefix(w.text("document.querySelector('.made code').innerText"), s.URL))
 	reset.look("reset")
 	w.click("Remove new@example.com")
 	w.until("the message", "document.querySelector('.done')")
@@ -78,13 +80,13 @@ func TestBrowserMembers(t *testing.T) {
 // TestBrowserNewcomer opens the printed link of the first start. After three clicks a task has ended. Then the
 // new Owner opens the other settings.
 func TestBrowserNewcomer(t *testing.T) {
-	_, s := onSite(t)
+	_, s := dashboardtest.OnSite(t)
 	w := newWindow(s)
-	w.open(s.link(people.LinkWelcome, "ann@example.com")) // one
+	w.open(s.Link(people.LinkWelcome, "ann@example.com")) // one
 	w.look("welcome")
 	w.fill("Your name", "Ann Arbor")
 	w.fill("Your email address", "me@example.com")
-	w.fill("New password", password)
+	w.fill("New password", dashboardtest.Password)
 	w.click("Start") // two
 	w.sees("Your password is set, and you are signed in.")
 	w.fill("What should be done?", "Write a haiku about rivers to haiku.md")

@@ -5,12 +5,14 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 	"github.com/matryer/is"
+
+	"journeyman/handlers/dashboard/dashboardtest"
 )
 
 func TestBrowserSignIn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	w := newWindow(newSite(t))
+	w := newWindow(dashboardtest.New(t))
 
 	w.open("/usage?days=30") // signed out: the sign-in returns to this page
 	w.arrives("/sign-in")
@@ -24,7 +26,7 @@ func TestBrowserSignIn(t *testing.T) {
 	w.look("sign-in-refused")
 
 	// With the keyboard only.
-	w.fill("Password", password)
+	w.fill("Password", dashboardtest.Password)
 	w.press(kb.Enter)
 	w.arrives("/usage")
 	is.Equal(w.text("location.search"), "?days=30")

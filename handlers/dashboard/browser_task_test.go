@@ -10,8 +10,10 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
 	"journeyman/store/ordertest"
+
 	"journeyman/store/workers"
 )
 
@@ -19,13 +21,12 @@ import (
 // server's page. Typed text stays, and the page does not reload repeatedly.
 func TestBrowserLive(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, workers.NewWorker{Title: "Careful",
-		Settings: workers.Settings{ApprovalTools: []string{"list_files", "write_file"}}})
-	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "live", Title: "A live task", Input: scripted("say Before.")})
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Careful", Settings: workers.Settings{ApprovalTools: []string{"list_files", "write_file"}}})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "live", Title: "A live task", Input: dashboardtest.Scripted("say Before.")})
 	w.open("/tasks/live")
-	w.fill("Follow-up", "Do it.\n\n"+scripted(calling("list_files"),
+	w.fill("Follow-up", "Do it.\n\n"+dashboardtest.Scripted(dashboardtest.Calling("list_files"),
 		"think Let me <b>see</b>.", "wait 400ms", "say The first words", "wait 400ms", "say and then", "wait 400ms", "say <i>more</i>.",
-		calling("write_file", "path", "a.txt", "content", "<script>"), calling("publish_file", "path", "a.txt"), "wait 2s", "say All **done**."))
+		dashboardtest.Calling("write_file", "path", "a.txt", "content", "<script>"), dashboardtest.Calling("publish_file", "path", "a.txt"), "wait 2s", "say All **done**."))
 	w.click("Send")
 	w.arrives("/tasks/live")
 	w.sees("Allow list_files?")
@@ -34,7 +35,7 @@ func TestBrowserLive(t *testing.T) {
 		const text = document.querySelector('#flow-1 > .md');
 		if (text && window.had.at(-1) !== text.textContent) window.had.push(text.textContent);
 	}).observe(document.querySelector('#turns'), {childList: true, subtree: true, characterData: true}); })()`)
-	_, err := s.runner.DecideApproval(t.Context(), s.owner.Caller, "live", s.approval("live"), store.Decision{Approved: true})
+	_, err := s.Runner.DecideApproval(t.Context(), s.Owner.Caller, "live", s.Approval("live"), store.Decision{Approved: true})
 	is.NoErr(err)
 	w.sees("The first words and then more.")
 	had := w.text("window.had.join('|')")
@@ -70,10 +71,10 @@ func TestBrowserLive(t *testing.T) {
 // TestBrowserCancel cancels a running task and opens it without scripts.
 func TestBrowserCancel(t *testing.T) {
 	_, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, workers.NewWorker{Title: "Slow"})
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Slow"})
 	w.open("/tasks")
 	w.look("tasks-none")
-	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "slow", Input: scripted("say Working.", calling("list_files"), "say On it.", "wait 1h", "say never")})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "slow", Input: dashboardtest.Scripted("say Working.", dashboardtest.Calling("list_files"), "say On it.", "wait 1h", "say never")})
 	w.open("/tasks/slow")
 	w.sees("Working.", "On it.")
 	w.look("task-running")
@@ -92,18 +93,17 @@ func TestBrowserCancel(t *testing.T) {
 func TestBrowserTaskPages(t *testing.T) {
 	is, s, w := inBrowser(t)
 	evil := `<script>alert(1)</script><img src=x onerror=alert(1)>` + strings.Repeat("unbroken", 30)
-	wrk := s.worker(s.owner, workers.NewWorker{Title: evil[:180],
-		OutputSchema: []byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)})
-	free := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
-	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "json", Title: "Structured", Input: "Where?\n\n" + scripted(`json {"city":"<b>Rome</b>"}`)})
-	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "fails", Title: "Fails", Input: scripted("say first", calling("read_file", "path", "none"), "fail 400 the model is on strike")})
-	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "evil", Title: evil, Input: evil + "\n\n" + scripted("think "+evil, "say "+evil,
-		calling("write_file", "path", "long.txt", "content", strings.Repeat(evil, 40)), "say | a | b |", "say |---|---|", "say | "+evil+" | "+strings.Repeat("x", 300)+" |")})
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: evil[:180], OutputSchema: []byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)})
+	free := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe"})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "json", Title: "Structured", Input: "Where?\n\n" + dashboardtest.Scripted(`json {"city":"<b>Rome</b>"}`)})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: free.ID, TaskID: "fails", Title: "Fails", Input: dashboardtest.Scripted("say first", dashboardtest.Calling("read_file", "path", "none"), "fail 400 the model is on strike")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: free.ID, TaskID: "evil", Title: evil, Input: evil + "\n\n" + dashboardtest.Scripted("think "+evil, "say "+evil,
+		dashboardtest.Calling("write_file", "path", "long.txt", "content", strings.Repeat(evil, 40)), "say | a | b |", "say |---|---|", "say | "+evil+" | "+strings.Repeat("x", 300)+" |")})
 	steps := make([]string, 0, 60)
 	for i := range 30 {
-		steps = append(steps, fmt.Sprint("wait ", i%7*3, "ms"), calling("write_file", "path", "n.txt", "content", fmt.Sprint(i)))
+		steps = append(steps, fmt.Sprint("wait ", i%7*3, "ms"), dashboardtest.Calling("write_file", "path", "n.txt", "content", fmt.Sprint(i)))
 	}
-	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "steps", Title: "Many steps", Input: "Work.\n\n" + scripted(append(steps, "say Done.")...)})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: free.ID, TaskID: "steps", Title: "Many steps", Input: "Work.\n\n" + dashboardtest.Scripted(append(steps, "say Done.")...)})
 	for _, page := range []string{"/tasks/json", "/tasks/fails", "/tasks/evil", "/tasks/steps", "/tasks/steps/turns/0", "/tasks/evil/calls/0/0/0"} {
 		w.open(page)
 		w.look(strings.ReplaceAll(strings.TrimPrefix(page, "/"), "/", "-"))
@@ -120,8 +120,8 @@ func TestBrowserTaskPages(t *testing.T) {
 // TestBrowserFollowUp sends an instruction with a chosen and a dropped file, by keyboard.
 func TestBrowserFollowUp(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, workers.NewWorker{Title: "Reader"})
-	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "read", Title: "Reading", Input: scripted("say Ready.")})
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Reader"})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "read", Title: "Reading", Input: dashboardtest.Scripted("say Ready.")})
 	chosen := filepath.Join(t.TempDir(), "chosen.txt")
 	is.NoErr(os.WriteFile(chosen, []byte("from the disk"), 0o600))
 	w.open("/tasks/read")
@@ -137,13 +137,13 @@ func TestBrowserFollowUp(t *testing.T) {
 		document.querySelector('form[data-drop]').dispatchEvent(new DragEvent('drop', {dataTransfer: carried, bubbles: true, cancelable: true}));
 		return document.querySelector('#f-files').files.length;
 	})()`), "2")
-	w.fill("Follow-up", scripted(calling("read_file", "path", "chosen.txt"), "say {{last}}", calling("read_file", "path", "_b_dropped.txt"), "say {{last}}"))
+	w.fill("Follow-up", dashboardtest.Scripted(dashboardtest.Calling("read_file", "path", "chosen.txt"), "say {{last}}", dashboardtest.Calling("read_file", "path", "_b_dropped.txt"), "say {{last}}"))
 	is.NoErr(chromedp.Do(w.ctx, chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl))))
 	w.sees("Turn 2", "chosen.txt", "dropped.txt", "Reading")
 	w.until("the end", "document.querySelector('#box-1 .acts')")
-	turn := s.ended("read")
+	turn := s.Ended("read")
 	is.Equal(turn.Status, store.Completed)
-	files, err := s.store.FilesByTurn(t.Context(), turn)
+	files, err := s.Store.FilesByTurn(t.Context(), turn)
 	is.NoErr(err)
 	is.Equal(len(files), 2)
 	w.look("task-files")
@@ -160,24 +160,23 @@ const observeLost = `(() => {
 // TestBrowserReconnects closes the connection of a stream, which must continue where it stopped.
 func TestBrowserReconnects(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, workers.NewWorker{Title: "Careful",
-		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
-	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "broken", Title: "Broken", Input: "Go.\n\n" + scripted(
-		"think one", calling("list_files"), "think two", calling("list_files"), "say The end.")})
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Careful", Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "broken", Title: "Broken", Input: "Go.\n\n" + dashboardtest.Scripted(
+		"think one", dashboardtest.Calling("list_files"), "think two", dashboardtest.Calling("list_files"), "say The end.")})
 	w.open("/tasks/broken")
 	w.until("the first step", "document.querySelectorAll('#flow-0 .reasoning').length === 1 && document.querySelector('#flow-0 .call .res.wait')")
 	w.text("document.querySelector('#flow-0 .reasoning').mark = 'same'")
-	first := s.approval("broken")
+	first := s.Approval("broken")
 	w.text(observeLost) // the page may have reconnected before the test reads it
-	s.drop()
+	s.Drop()
 	w.until("the lost connection", "document.querySelector('#lost').shown")
 	w.until("the new connection", "document.querySelector('#lost').hidden")
-	_, err := s.runner.DecideApproval(t.Context(), s.owner.Caller, "broken", first, store.Decision{Approved: true})
+	_, err := s.Runner.DecideApproval(t.Context(), s.Owner.Caller, "broken", first, store.Decision{Approved: true})
 	is.NoErr(err)
 	w.until("the second step", "document.querySelectorAll('#flow-0 .reasoning').length === 2")
 	is.Equal(w.text("document.querySelector('#flow-0 .reasoning').mark"), "same")
 	is.Equal(w.text("[...document.querySelectorAll('#flow-0 .reasoning .textual')].map((e) => e.textContent).join()"), "one,two") // nothing is repeated
-	_, err = s.runner.DecideApproval(t.Context(), s.owner.Caller, "broken", s.approval("broken"), store.Decision{Approved: true})
+	_, err = s.Runner.DecideApproval(t.Context(), s.Owner.Caller, "broken", s.Approval("broken"), store.Decision{Approved: true})
 	is.NoErr(err)
 	w.until("the end", "document.querySelector('#end-0') && document.body.innerText.includes('The end.')")
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers/dashboard"
+	"journeyman/handlers/dashboard/dashboardtest"
 )
 
 // Tests in a real browser are named TestBrowser…. They need Chromium, and axe-core from
@@ -50,7 +51,7 @@ const (
 // exception, an entry in the console (such as a violation of the content security policy), an
 // alert, or a request to another site.
 type window struct {
-	*site
+	*dashboardtest.Site
 	ctx context.Context
 	axe string // the source of axe-core
 
@@ -60,22 +61,22 @@ type window struct {
 }
 
 // newWindow opens a window without a session.
-func newWindow(s *site) *window {
-	s.t.Helper()
-	chromium, axe := needChromium(s.t)
+func newWindow(s *dashboardtest.Site) *window {
+	s.T.Helper()
+	chromium, axe := needChromium(s.T)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium),
 		chromedp.Flag("disable-gpu", true), chromedp.Flag("lang", "en"))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	s.t.Cleanup(stop)
+	s.T.Cleanup(stop)
 	ctx, leave := chromedp.NewContext(ctx, chromedp.WithErrorf(func(string, ...any) {}))
-	s.t.Cleanup(leave)
-	w := &window{site: s, ctx: ctx, axe: axe}
-	s.t.Cleanup(w.clean)
+	s.T.Cleanup(leave)
+	w := &window{Site: s, ctx: ctx, axe: axe}
+	s.T.Cleanup(w.clean)
 	if err := chromedp.Listen(ctx, w.watch); err != nil {
-		s.t.Fatalf("start %s: %v", chromium, err)
+		s.T.Fatalf("start %s: %v", chromium, err)
 	}
 	call(w, log.Enable, struct{}{})
 	call(w, network.Enable, network.EnableParams{})
@@ -84,10 +85,10 @@ func newWindow(s *site) *window {
 }
 
 // inBrowser starts a site like onSite, and opens a window in which its owner is signed in.
-func inBrowser(t *testing.T, change ...func(*dashboard.Config)) (*is.I, *site, *window) {
+func inBrowser(t *testing.T, change ...func(*dashboard.Config)) (*is.I, *dashboardtest.Site, *window) {
 	t.Helper()
-	is, s := onSite(t, change...)
-	return is, s, newWindow(s).borrow(s.signIn("ann@example.com"))
+	is, s := dashboardtest.OnSite(t, change...)
+	return is, s, newWindow(s).borrow(s.SignIn("ann@example.com"))
 }
 
 // needChromium returns the path of the browser and the source of axe-core.
@@ -141,7 +142,7 @@ func (w *window) watch(event any) {
 		}
 	case *network.EventRequestWillBeSent:
 		url := e.Request.URL
-		if !strings.HasPrefix(url, w.url+"/") && !strings.HasPrefix(url, "data:") && !strings.HasPrefix(url, "chrome") {
+		if !strings.HasPrefix(url, w.URL+"/") && !strings.HasPrefix(url, "data:") && !strings.HasPrefix(url, "chrome") {
 			w.note("request to elsewhere: %s", url)
 		}
 	case *cdpage.EventJavascriptDialogOpening:
@@ -166,23 +167,23 @@ func (w *window) note(format string, args ...any) {
 
 // clean fails the test for each error that a page made so far.
 func (w *window) clean() {
-	w.t.Helper()
+	w.T.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, problem := range w.problems {
-		w.t.Errorf("in the browser: %s", problem)
+		w.T.Errorf("in the browser: %s", problem)
 	}
 	w.problems = nil
 }
 
 // call sends the browser a command and returns the result.
 func call[P, R any](w *window, c cdp.Command[P, R], params P) R {
-	w.t.Helper()
+	w.T.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	res, err := chromedp.Call(ctx, c, params)
 	if err != nil {
-		w.t.Fatalf("%s: %v", c.Method, err)
+		w.T.Fatalf("%s: %v", c.Method, err)
 	}
 	return res
 }
@@ -201,10 +202,10 @@ func evaluate[T any](w *window, expression string) (T, error) {
 
 // text returns the value of a JavaScript expression as text.
 func (w *window) text(expression string) string {
-	w.t.Helper()
+	w.T.Helper()
 	v, err := evaluate[string](w, "String("+expression+")")
 	if err != nil {
-		w.t.Fatalf("%s: %v", expression, err)
+		w.T.Fatalf("%s: %v", expression, err)
 	}
 	return v
 }
@@ -212,7 +213,7 @@ func (w *window) text(expression string) string {
 // until waits, across pages, until a JavaScript expression is true. It ignores a page whose form
 // was just submitted, because the next page would drop the test's changes.
 func (w *window) until(what, expression string) {
-	w.t.Helper()
+	w.T.Helper()
 	deadline, tick := time.NewTimer(patience), time.NewTicker(20*time.Millisecond)
 	defer deadline.Stop()
 	defer tick.Stop()
@@ -224,24 +225,24 @@ func (w *window) until(what, expression string) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			w.t.Fatalf("waited in vain for %s at %s, where there is:\n%s", what, w.text("location.href"), w.text("document.body.innerText"))
+			w.T.Fatalf("waited in vain for %s at %s, where there is:\n%s", what, w.text("location.href"), w.text("document.body.innerText"))
 		}
 	}
 }
 
 // open loads the page at a path.
 func (w *window) open(path string) {
-	w.t.Helper()
+	w.T.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
-	if err := chromedp.Do(ctx, chromedp.Navigate(w.url+path)); err != nil {
-		w.t.Fatalf("open %s: %v", path, err)
+	if err := chromedp.Do(ctx, chromedp.Navigate(w.URL+path)); err != nil {
+		w.T.Fatalf("open %s: %v", path, err)
 	}
 }
 
 // sees waits until the page shows the texts.
 func (w *window) sees(texts ...string) {
-	w.t.Helper()
+	w.T.Helper()
 	for _, text := range texts {
 		w.until("the text "+text, "document.body.innerText.includes("+quoted(text)+")")
 	}
@@ -249,22 +250,22 @@ func (w *window) sees(texts ...string) {
 
 // lacks fails the test if the page shows one of the texts.
 func (w *window) lacks(texts ...string) {
-	w.t.Helper()
+	w.T.Helper()
 	for _, text := range texts {
 		if w.text("document.body.innerText.includes("+quoted(text)+")") == "true" {
-			w.t.Errorf("%s shows %q", w.path(), text)
+			w.T.Errorf("%s shows %q", w.path(), text)
 		}
 	}
 }
 
 // arrives waits until the window shows the page with that path, with any query.
 func (w *window) arrives(path string) {
-	w.t.Helper()
+	w.T.Helper()
 	w.until("the page "+path, "location.pathname === "+quoted(path))
 }
 
 // path returns the path of the window's page.
-func (w *window) path() string { w.t.Helper(); return w.text("location.pathname") }
+func (w *window) path() string { w.T.Helper(); return w.text("location.pathname") }
 
 // finder defines functions that find an element by its text. An element with exactly that text
 // takes precedence over one that begins with it.
@@ -287,7 +288,7 @@ function input(name) {
 // click presses the button, link, summary or label with that text. Like a mouse, it clicks the
 // topmost element at that place.
 func (w *window) click(label string) {
-	w.t.Helper()
+	w.T.Helper()
 	w.until("something to click that says "+label, "(() => {"+finder+"return pressable("+quoted(label)+")})()")
 	at, err := evaluate[[]float64](w, `(() => {`+finder+`
 		const e = pressable(`+quoted(label)+`);
@@ -300,19 +301,19 @@ func (w *window) click(label string) {
 		return [x, y];
 	})()`)
 	if err != nil {
-		w.t.Fatalf("click %s: %v", label, err)
+		w.T.Fatalf("click %s: %v", label, err)
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	if err := chromedp.Do(ctx, chromedp.MouseClickXY(at[0], at[1])); err != nil {
-		w.t.Fatalf("click %s: %v", label, err)
+		w.T.Fatalf("click %s: %v", label, err)
 	}
 }
 
 // fill replaces the value of the input with that label, or chooses that option of a
 // select.
 func (w *window) fill(label, text string) {
-	w.t.Helper()
+	w.T.Helper()
 	w.until("an input labelled "+label, "(() => {"+finder+"return input("+quoted(label)+")})()")
 	typed, err := evaluate[bool](w, `(() => {`+finder+`
 		const e = input(`+quoted(label)+`), text = `+quoted(text)+`;
@@ -333,7 +334,7 @@ func (w *window) fill(label, text string) {
 		return changed();
 	})()`)
 	if err != nil {
-		w.t.Fatalf("fill %s: %v", label, err)
+		w.T.Fatalf("fill %s: %v", label, err)
 	}
 	if typed {
 		call(w, input.InsertText, input.InsertTextParams{Text: text})
@@ -342,7 +343,7 @@ func (w *window) fill(label, text string) {
 
 // choose puts files into the file input that a CSS selector finds.
 func (w *window) choose(css string, files ...string) {
-	w.t.Helper()
+	w.T.Helper()
 	root := call(w, dom.GetDocument, dom.GetDocumentParams{})
 	node := call(w, dom.QuerySelector, dom.QuerySelectorParams{NodeID: root.Root.NodeID, Selector: css})
 	call(w, dom.SetFileInputFiles, dom.SetFileInputFilesParams{Files: files, NodeID: node.NodeID})
@@ -350,29 +351,29 @@ func (w *window) choose(css string, files ...string) {
 
 // press types keys: text, or the constants of package kb.
 func (w *window) press(keys string) {
-	w.t.Helper()
-	w.ok(chromedp.Do(w.ctx, chromedp.KeyEvent(keys)))
+	w.T.Helper()
+	w.OK(chromedp.Do(w.ctx, chromedp.KeyEvent(keys)))
 }
 
 // script switches the scripts of pages off or on, from the next page on.
 func (w *window) script(on bool) {
-	w.t.Helper()
+	w.T.Helper()
 	call(w, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
 }
 
 // borrow sets the session of a user who is signed in in another browser. It saves time in tests
 // that open many pages.
-func (w *window) borrow(b *browser) *window {
-	w.t.Helper()
-	for _, c := range b.client.Jar.Cookies(w.request(http.MethodGet, "", "").URL) {
-		call(w, network.SetCookie, network.SetCookieParams{Name: c.Name, Value: c.Value, URL: w.url, HTTPOnly: new(true)})
+func (w *window) borrow(b *dashboardtest.Browser) *window {
+	w.T.Helper()
+	for _, c := range b.Client.Jar.Cookies(w.Request(http.MethodGet, "", "").URL) {
+		call(w, network.SetCookie, network.SetCookieParams{Name: c.Name, Value: c.Value, URL: w.URL, HTTPOnly: new(true)})
 	}
 	return w
 }
 
 // size sets the width of the window and the light or dark scheme.
 func (w *window) size(width int64, scheme string) {
-	w.t.Helper()
+	w.T.Helper()
 	call(w, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 900, DeviceScaleFactor: 1})
 	call(w, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
@@ -382,16 +383,16 @@ func (w *window) size(width int64, scheme string) {
 // fault, the page must not be wider than the window, and it must be small. The folder of
 // SCREENSHOTS gets pictures of it under that name.
 func (w *window) look(name string) {
-	w.t.Helper()
+	w.T.Helper()
 	if size := w.text("performance.getEntriesByType('navigation')[0].decodedBodySize"); len(size) > 5 || len(size) == 5 && size > fmt.Sprint(maxPage) {
-		w.t.Errorf("%s: the page has %s bytes, more than %d", name, size, maxPage)
+		w.T.Errorf("%s: the page has %s bytes, more than %d", name, size, maxPage)
 	}
 	for _, width := range []int64{1280, 360} {
 		for _, scheme := range []string{"light", "dark"} {
 			w.size(width, scheme)
 			view := fmt.Sprintf("%s at %d in %s", name, width, scheme)
 			if wide := w.text("Math.max(document.documentElement.scrollWidth - innerWidth, 0)"); wide != "0" {
-				w.t.Errorf("%s: the page is %s pixels wider than the window: %s", view, wide, w.text(tooWide))
+				w.T.Errorf("%s: the page is %s pixels wider than the window: %s", view, wide, w.text(tooWide))
 			}
 			w.audit(view)
 			w.shoot(fmt.Sprintf("%s-%d-%s.png", name, width, scheme))
@@ -407,32 +408,32 @@ const tooWide = `[...document.querySelectorAll('body *')].filter((e) => e.getBou
 
 // audit examines the page with axe-core.
 func (w *window) audit(view string) {
-	w.t.Helper()
+	w.T.Helper()
 	if _, err := evaluate[bool](w, "(() => { if (!window.axe) {"+w.axe+"\n}; return true; })()"); err != nil {
-		w.t.Fatalf("load axe-core: %v", err)
+		w.T.Fatalf("load axe-core: %v", err)
 	}
 	found, err := evaluate[string](w, `axe.run(document, {resultTypes: ['violations'], iframes: false}).then((r) => JSON.stringify(r.violations.map((v) =>
 		v.id + ': ' + v.help + '\n\t' + v.nodes.slice(0, 4).map((n) => n.html.slice(0, 160) + ' ' + n.any.map((a) => a.message).join('; ').slice(0, 200)).join('\n\t'))))`)
 	if err != nil {
-		w.t.Fatalf("axe-core: %v", err)
+		w.T.Fatalf("axe-core: %v", err)
 	}
 	var violations []string
 	if err := json.Unmarshal([]byte(found), &violations); err != nil {
-		w.t.Fatalf("axe-core: %v", err)
+		w.T.Fatalf("axe-core: %v", err)
 	}
 	for _, v := range violations {
-		w.t.Errorf("%s: %s", view, v)
+		w.T.Errorf("%s: %s", view, v)
 	}
 }
 
 // shoot takes a picture of the whole page.
 func (w *window) shoot(name string) {
-	w.t.Helper()
+	w.T.Helper()
 	dir := os.Getenv(screenshotsVariable)
 	if dir == "" {
 		return
 	}
-	w.ok(os.MkdirAll(dir, 0o755))
+	w.OK(os.MkdirAll(dir, 0o755))
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
@@ -440,7 +441,7 @@ func (w *window) shoot(name string) {
 		err = os.WriteFile(filepath.Join(dir, name), picture, 0o600)
 	}
 	if err != nil {
-		w.t.Fatalf("picture %s: %v", name, err)
+		w.T.Fatalf("picture %s: %v", name, err)
 	}
 }
 

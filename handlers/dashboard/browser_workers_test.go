@@ -9,19 +9,22 @@ import (
 	"strings"
 	"testing"
 
-	"journeyman/store/people"
+	"journeyman/handlers/dashboard/dashboardtest"
+
 	"journeyman/store/workers"
+
+	"journeyman/store/people"
 )
 
 // TestBrowserWorkerOfTask keeps a worker that a task made.
 func TestBrowserWorkerOfTask(t *testing.T) {
 	_, s, w := inBrowser(t)
-	s.worker(s.owner, workers.NewWorker{Title: "Clerk", Summary: "Keeps the books of the harbour office"})
+	s.Worker(s.Owner, workers.NewWorker{Title: "Clerk", Summary: "Keeps the books of the harbour office"})
 	w.open("/")
 	w.fill("What should be done?", "Write a haiku about rivers")
 	w.click("Run")
 	w.until("the page of the task", "location.pathname.startsWith('/tasks/tsk_')")
-	s.ended(strings.TrimPrefix(w.path(), "/tasks/"))
+	s.Ended(strings.TrimPrefix(w.path(), "/tasks/"))
 	w.open("/workers")
 	w.sees("Clerk", "Workers made by tasks")
 	w.look("workers-others")
@@ -76,8 +79,8 @@ func TestBrowserNewWorker(t *testing.T) {
 	w.fill("What should be done?", "Sum up harbour.txt")
 	w.click("Run")
 	w.until("the page of the task", "location.pathname.startsWith('/tasks/tsk_')")
-	turn := s.ended(strings.TrimPrefix(w.path(), "/tasks/"))
-	files, err := s.store.FilesByTurn(t.Context(), turn)
+	turn := s.Ended(strings.TrimPrefix(w.path(), "/tasks/"))
+	files, err := s.Store.FilesByTurn(t.Context(), turn)
 	is.NoErr(err)
 	is.Equal(len(files), 2)
 }
@@ -85,23 +88,20 @@ func TestBrowserNewWorker(t *testing.T) {
 func TestBrowserWorker(t *testing.T) {
 	is, s, w := inBrowser(t)
 	long := strings.Repeat("unbreakable", 30)
-	wrk := s.worker(s.owner, workers.NewWorker{Title: "Harbour clerk", Summary: "Keeps the books of the harbour office",
-		OutputSchema: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`),
-		Visibility:   workers.Private, Instructions: "You keep the books of the harbour office.\n\n- Be brief.\n- Name your sources. " + long,
-		Settings: workers.Settings{Model: "offline", ApprovalTools: []string{"publish_file", "crm.send"},
-			MCPTools: []string{"crm"},
-			Tools: workers.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"example.com", "*.example.org"}},
-				{Tool: "crm"}}}})
-	plain := s.worker(s.owner, workers.NewWorker{Title: long[:150], Instructions: "Hello"})
-	mo := s.join("mo@example.com", people.RoleMember)
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Harbour clerk", Summary: "Keeps the books of the harbour office", OutputSchema: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`),
+		Visibility: workers.Private, Instructions: "You keep the books of the harbour office.\n\n- Be brief.\n- Name your sources. " + long,
+		Settings: workers.Settings{Model: "offline", ApprovalTools: []string{"publish_file", "crm.send"}, MCPTools: []string{"crm"},
+			Tools: workers.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"example.com", "*.example.org"}}, {Tool: "crm"}}}})
+	plain := s.Worker(s.Owner, workers.NewWorker{Title: long[:150], Instructions: "Hello"})
+	mo := s.Join("mo@example.com", people.RoleMember)
 	w.open("/workers")
 	w.look("workers")
 	w.open("/workers/" + plain.ID)
 	w.look("worker-idle")
-	w.fill("Instruction", scripted("say hello"))
+	w.fill("Instruction", dashboardtest.Scripted("say hello"))
 	w.click("Run")
 	w.until("the page of the task", "location.pathname.startsWith('/tasks/tsk_')")
-	s.ended(strings.TrimPrefix(w.path(), "/tasks/"))
+	s.Ended(strings.TrimPrefix(w.path(), "/tasks/"))
 	w.open("/workers/" + plain.ID)
 	w.look("worker")
 	w.open("/workers/" + wrk.ID)
@@ -151,7 +151,7 @@ func TestBrowserWorker(t *testing.T) {
 	w.sees("The worker is deleted.")
 	w.arrives("/workers")
 
-	theirs := newWindow(s).borrow(s.signIn(mo.Email))
+	theirs := newWindow(s).borrow(s.SignIn(mo.Email))
 	theirs.open("/workers/" + plain.ID + "/settings")
 	theirs.lacks("Save")
 	theirs.look("worker-definition")
@@ -161,14 +161,14 @@ func TestBrowserWebhook(t *testing.T) {
 	is, s, w := inBrowser(t)
 	end := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
 	t.Cleanup(end.Close)
-	wrk := s.worker(s.owner, workers.NewWorker{Title: "Harbour clerk"})
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Harbour clerk"})
 	path := "/workers/" + wrk.ID + "/webhook"
 	w.open(path)
 	w.look("worker-webhook-none")
 	w.fill("URL", end.URL+"/hooks/harbour")
 	w.click("Set up the webhook")
 	w.sees("The webhook is saved.")
-	hook, err := s.store.Webhook(t.Context(), s.owner.Caller, wrk.ID)
+	hook, err := s.Store.Webhook(t.Context(), s.Owner.Caller, wrk.ID)
 	is.NoErr(err)
 	w.lacks(hook.Token)
 	w.click("Show the token")
@@ -190,8 +190,8 @@ func TestBrowserWebhook(t *testing.T) {
 }
 
 func TestBrowserFiles(t *testing.T) {
-	is, s, b := asOwner(t)
-	wrk := s.worker(s.owner, workers.NewWorker{Title: "Harbour clerk"})
+	is, s, b := dashboardtest.AsOwner(t)
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Harbour clerk"})
 	w := newWindow(s).borrow(b)
 	w.open("/workers/" + wrk.ID + "/files")
 	w.look("worker-files-none")
@@ -199,14 +199,14 @@ func TestBrowserFiles(t *testing.T) {
 	is.NoErr(err)
 	pdf, err := os.ReadFile("testdata/one.pdf")
 	is.NoErr(err)
-	b.publishBytes(wrk, "pixel.png", png)
-	b.publishBytes(wrk, "evil.svg", []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="90" height="60"><rect width="90" height="60" fill="teal"/><script>alert(1)</script></svg>`))
-	b.publishBytes(wrk, "one.pdf", pdf)
-	b.publishBytes(wrk, "evil.html", []byte(`<script>fetch("/workers").then(() => alert(1))</script><p>Hello`))
-	s.publish(wrk, "reports/"+strings.Repeat("long", 40)+".md", "# Harbour\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"+hostile)
+	b.PublishBytes(wrk, "pixel.png", png)
+	b.PublishBytes(wrk, "evil.svg", []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="90" height="60"><rect width="90" height="60" fill="teal"/><script>alert(1)</script></svg>`))
+	b.PublishBytes(wrk, "one.pdf", pdf)
+	b.PublishBytes(wrk, "evil.html", []byte(`<script>fetch("/workers").then(() => alert(1))</script><p>Hello`))
+	s.Publish(wrk, "reports/"+strings.Repeat("long", 40)+".md", "# Harbour\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"+dashboardtest.Hostile)
 	w.open("/workers/" + wrk.ID + "/files")
 	w.look("worker-files")
-	for name, address := range b.get("/workers/" + wrk.ID + "/files").previews() {
+	for name, address := range b.Get("/workers/" + wrk.ID + "/files").Previews() {
 		w.open(address)
 		w.look("worker-file-" + strings.TrimPrefix(filepath.Ext(name), "."))
 		if strings.HasSuffix(name, ".png") || strings.HasSuffix(name, ".svg") {
@@ -222,8 +222,8 @@ func TestBrowserFiles(t *testing.T) {
 // TestBrowserWorkerWithoutScript reads and changes a worker without JavaScript.
 func TestBrowserWorkerWithoutScript(t *testing.T) {
 	_, s, w := inBrowser(t)
-	wrk := s.worker(s.owner, workers.NewWorker{Title: "Harbour clerk", Instructions: "Be brief."})
-	s.publish(wrk, "haiku.md", "# Harbour")
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Harbour clerk", Instructions: "Be brief."})
+	s.Publish(wrk, "haiku.md", "# Harbour")
 	w.script(false)
 	w.open("/workers")
 	w.click("Harbour clerk")
@@ -245,7 +245,7 @@ func TestBrowserWorkerWithoutScript(t *testing.T) {
 	w.sees("is not JSON: line 1")
 	w.click("Overview")
 	w.sees("Recent tasks")
-	w.fill("Instruction", scripted("say hello"))
+	w.fill("Instruction", dashboardtest.Scripted("say hello"))
 	w.click("Run")
 	w.until("the page of the task", "location.pathname.startsWith('/tasks/tsk_')")
 }
@@ -258,7 +258,7 @@ func TestBrowserStartersAndVersions(t *testing.T) {
 	w.look("worker-new-starters")
 	w.click("Try it Meeting notes to actions")
 	w.until("the page of the task", "location.pathname.startsWith('/tasks/tsk_')")
-	turn := s.ended(strings.TrimPrefix(w.path(), "/tasks/"))
+	turn := s.Ended(strings.TrimPrefix(w.path(), "/tasks/"))
 	page := "/workers/" + turn.WorkerID
 	w.open(page)
 	w.sees("Meeting notes to actions", "live", "Use by API")
@@ -267,8 +267,7 @@ func TestBrowserStartersAndVersions(t *testing.T) {
 	w.open(page + "/settings")
 	w.fill("Instructions", "Mine.")
 	w.sees("Changed: Instructions")
-	_, err := s.store.Workers.UpdateWorker(t.Context(), s.owner.Caller, turn.WorkerID,
-		workers.Patch{Instructions: new("Theirs.")})
+	_, err := s.Store.Workers.UpdateWorker(t.Context(), s.Owner.Caller, turn.WorkerID, workers.Patch{Instructions: new("Theirs.")})
 	is.NoErr(err)
 	w.click("Save")
 	w.sees("Somebody else changed this", "Theirs.", "Mine.")

@@ -2,8 +2,6 @@ package dashboard_test
 
 import (
 	"context"
-	"encoding/json"
-	"html"
 	"io"
 	"net/http"
 	"net/url"
@@ -16,67 +14,33 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
+
 	"journeyman/store/people"
 )
 
-const callback = "http://127.0.0.1:1/callback"
-
-// fields returns the hidden fields of a page's form: names and values, alternating.
-func (p page) fields() (list []string) {
-	for _, m := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`).FindAllStringSubmatch(p.body, -1) {
-		list = append(list, html.UnescapeString(m[1]), html.UnescapeString(m[2]))
-	}
-	return list
-}
-
-// decide opens the page of an authorization address, decides, and returns the parameters of the
-// redirect to the program.
-func (b *browser) decide(t *testing.T, address, decision string) url.Values {
-	t.Helper()
-	p := b.get(strings.TrimPrefix(address, b.url))
-	if p.status == http.StatusOK {
-		p = b.post("/oauth/authorize", append(p.fields(), "decision", decision)...)
-	}
-	back, err := url.Parse(p.location())
-	if err != nil || p.status != http.StatusSeeOther || !strings.HasPrefix(p.location(), callback+"?") {
-		t.Fatalf("no way back to the program: %d %s %s", p.status, p.location(), p.body)
-	}
-	return back.Query()
-}
-
 // program returns the OAuth handler of the official SDK's client. Its user decides in b.
-func program(t *testing.T, b *browser, decision string) *auth.AuthorizationCodeHandler {
+func program(t *testing.T, b *dashboardtest.Browser, decision string) *auth.AuthorizationCodeHandler {
 	t.Helper()
 	h, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
-			ClientName: "Assistant <b>", RedirectURIs: []string{callback}, TokenEndpointAuthMethod: "none"}},
+			ClientName: "Assistant <b>", RedirectURIs: []string{dashboardtest.Callback}, TokenEndpointAuthMethod: "none"}},
 		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-			q := b.decide(t, args.URL, decision)
+			q := b.Decide(t, args.URL, decision)
 			return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
 		}})
 	is.New(t).NoErr(err)
 	return h
 }
 
-// connect connects a program to the MCP endpoint.
-func (s *site) connect(t *testing.T, h auth.OAuthHandler) (*sdk.ClientSession, error) {
-	t.Helper()
-	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
-		&sdk.StreamableClientTransport{Endpoint: s.url + "/mcp", OAuthHandler: h, MaxRetries: -1}, nil)
-	if err == nil {
-		t.Cleanup(func() { _ = c.Close() })
-	}
-	return c, err
-}
-
 func TestClientConnectsByOAuth(t *testing.T) {
-	is, s := onSite(t)
-	s.join("bob@example.com", people.RoleMember)
-	bob := s.signIn("bob@example.com")
+	is, s := dashboardtest.OnSite(t)
+	s.Join("bob@example.com", people.RoleMember)
+	bob := s.SignIn("bob@example.com")
 	h := program(t, bob, "allow")
-	c, err := s.connect(t, h)
+	c, err := s.Connect(t, h)
 	is.NoErr(err)
 	run, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "list_workers", Arguments: map[string]any{}})
 	is.NoErr(err)
@@ -87,50 +51,40 @@ func TestClientConnectsByOAuth(t *testing.T) {
 	token, err := source.Token()
 	is.NoErr(err)
 	for path, status := range map[string]int{"/api/me": 401, "/api/workers": 401, "/workers": 404} {
-		p := s.visitor().send(s.request(http.MethodGet, path, "", "Authorization", "Bearer "+token.AccessToken, "Accept", "*/*"))
-		is.Equal(p.status, status) // the token is only for the MCP endpoint
+		p := s.Visitor().Send(s.Request(http.MethodGet, path, "", "Authorization", "Bearer "+token.AccessToken, "Accept", "*/*"))
+		is.Equal(p.Status, status) // the token is only for the MCP endpoint
 	}
 
-	keys := s.signIn("ann@example.com").get("/settings/keys")
-	keys.shows("Assistant &lt;b&gt;", "connected program")                             // Owners see whose access there is
-	is.Equal(strings.Count(keys.body, "/roll"), strings.Count(keys.body, "/revoke")-1) // a program's token cannot be rolled
-	account := bob.get("/account")
-	account.shows("Assistant &lt;b&gt;") // the user sees the program
-	grant := regexp.MustCompile(`/account/programs/ogr_[a-z0-9]+/revoke`).FindString(account.body)
-	is.Equal(s.signIn("ann@example.com").post(grant).status, http.StatusNotFound) // an Owner cannot end the grant of another user here
-	is.Equal(bob.post(grant).status, http.StatusSeeOther)
-	_, err = s.store.People.AuthenticateMCP(t.Context(), token.AccessToken)
+	keys := s.SignIn("ann@example.com").Get("/settings/keys")
+	keys.Shows("Assistant &lt;b&gt;", "connected program")                             // Owners see whose access there is
+	is.Equal(strings.Count(keys.Body, "/roll"), strings.Count(keys.Body, "/revoke")-1) // a program's token cannot be rolled
+	account := bob.Get("/account")
+	account.Shows("Assistant &lt;b&gt;") // the user sees the program
+	grant := regexp.MustCompile(`/account/programs/ogr_[a-z0-9]+/revoke`).FindString(account.Body)
+	is.Equal(s.SignIn("ann@example.com").Post(grant).Status, http.StatusNotFound) // an Owner cannot end the grant of another user here
+	is.Equal(bob.Post(grant).Status, http.StatusSeeOther)
+	_, err = s.Store.People.AuthenticateMCP(t.Context(), token.AccessToken)
 	is.True(db.IsKind(err, db.Unauthorized)) // the access has not ended
 }
 
 func TestConsentIsDenied(t *testing.T) {
-	is, s, ann := asOwner(t)
-	_, err := s.connect(t, program(t, ann, "deny"))
+	is, s, ann := dashboardtest.AsOwner(t)
+	_, err := s.Connect(t, program(t, ann, "deny"))
 	is.True(err != nil) // connected although the user denied
-	_, err = s.connect(t, program(t, ann, ""))
+	_, err = s.Connect(t, program(t, ann, ""))
 	is.True(err != nil) // a form without a decision allows
-	grants, err := s.store.People.OAuthGrants(t.Context(), s.owner.Caller)
+	grants, err := s.Store.People.OAuthGrants(t.Context(), s.Owner.Caller)
 	is.NoErr(err)
 	is.Equal(len(grants), 0)
 }
 
-// register registers a program and returns its client_id.
-func (s *site) register(t *testing.T, body string) (status int, answer map[string]any) {
-	t.Helper()
-	res, err := ownClient.Post(s.url+"/oauth/register", "application/json", strings.NewReader(body))
-	is.New(t).NoErr(err)
-	defer res.Body.Close()
-	is.New(t).NoErr(json.NewDecoder(res.Body).Decode(&answer))
-	return res.StatusCode, answer
-}
-
 func TestHostileAuthorizationRequests(t *testing.T) {
-	is, s, ann := asOwner(t)
-	status, client := s.register(t, `{"client_name": "x", "redirect_uris": ["`+callback+`"], "token_endpoint_auth_method": "client_secret_basic"}`)
+	is, s, ann := dashboardtest.AsOwner(t)
+	status, client := s.Register(t, `{"client_name": "x", "redirect_uris": ["`+dashboardtest.Callback+`"], "token_endpoint_auth_method": "client_secret_basic"}`)
 	is.Equal(status, http.StatusCreated)
 	is.Equal(client["token_endpoint_auth_method"], "none")
-	good := url.Values{"response_type": {"code"}, "client_id": {client["client_id"].(string)}, "redirect_uri": {callback}, "state": {"s&t"},
-		"code_challenge": {strings.Repeat("a", 43)}, "code_challenge_method": {"S256"}, "resource": {s.url + "/mcp"}}
+	good := url.Values{"response_type": {"code"}, "client_id": {client["client_id"].(string)}, "redirect_uri": {dashboardtest.Callback}, "state": {"s&t"},
+		"code_challenge": {strings.Repeat("a", 43)}, "code_challenge_method": {"S256"}, "resource": {s.URL + "/mcp"}}
 	with := func(name string, values ...string) string {
 		q := url.Values{}
 		for k, v := range good {
@@ -139,19 +93,19 @@ func TestHostileAuthorizationRequests(t *testing.T) {
 		q[name] = values
 		return "/oauth/authorize?" + q.Encode()
 	}
-	p := ann.get("/oauth/authorize?" + good.Encode())
-	is.Equal(p.status, http.StatusOK)
-	is.True(strings.Contains(p.header.Get("Content-Security-Policy"), "form-action 'self' http://127.0.0.1:1;"))
-	p.shows("127.0.0.1:1", "Acme", "ann@example.com")
+	p := ann.Get("/oauth/authorize?" + good.Encode())
+	is.Equal(p.Status, http.StatusOK)
+	is.True(strings.Contains(p.Header.Get("Content-Security-Policy"), "form-action 'self' http://127.0.0.1:1;"))
+	p.Shows("127.0.0.1:1", "Acme", "ann@example.com")
 
 	// The browser is never redirected to an unregistered address.
 	for name, address := range map[string]string{
 		"another address": with("redirect_uri", "https://evil.example/"), "no address": with("redirect_uri"),
-		"another client": with("client_id", "ocl_none"), "two addresses": with("redirect_uri", callback, "https://evil.example/"),
+		"another client": with("client_id", "ocl_none"), "two addresses": with("redirect_uri", dashboardtest.Callback, "https://evil.example/"),
 	} {
-		p := ann.get(address)
-		ordertest.AtLeast(is, p.status, 400) // name
-		is.Equal(p.location(), "")
+		p := ann.Get(address)
+		ordertest.AtLeast(is, p.Status, 400) // name
+		is.Equal(p.Location(), "")
 		_ = name
 	}
 	// Other faults are reported to the program, which has registered the address. The user sends
@@ -160,28 +114,28 @@ func TestHostileAuthorizationRequests(t *testing.T) {
 		with("code_challenge"): "invalid_request", with("code_challenge_method", "plain"): "invalid_request",
 		with("response_type", "token"): "unsupported_response_type", with("resource", "https://other.example/mcp"): "invalid_target",
 	} {
-		asked := ann.get(address)
-		is.Equal(asked.location(), "")
-		is.True(asked.has(says, "127.0.0.1:1") && !asked.has("Allow")) // the page only offers the way back
-		q := ann.decide(t, address, "allow")
-		is.Equal([]string{q.Get("error"), q.Get("state"), q.Get("iss"), q.Get("code")}, []string{says, "s&t", s.url, ""})
+		asked := ann.Get(address)
+		is.Equal(asked.Location(), "")
+		is.True(asked.Has(says, "127.0.0.1:1") && !asked.Has("Allow")) // the page only offers the way back
+		q := ann.Decide(t, address, "allow")
+		is.Equal([]string{q.Get("error"), q.Get("state"), q.Get("iss"), q.Get("code")}, []string{says, "s&t", s.URL, ""})
 	}
 	// A browser that is not signed in returns after signing in.
-	is.True(strings.HasPrefix(s.visitor().get("/oauth/authorize?"+good.Encode()).location(), "/sign-in?next=%2Foauth%2Fauthorize"))
+	is.True(strings.HasPrefix(s.Visitor().Get("/oauth/authorize?"+good.Encode()).Location(), "/sign-in?next=%2Foauth%2Fauthorize"))
 	// Another site cannot press the button.
-	r := s.request(http.MethodPost, "/oauth/authorize", good.Encode()+"&decision=allow", "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "cross-site")
-	is.Equal(ann.send(r).status, http.StatusForbidden)
+	r := s.Request(http.MethodPost, "/oauth/authorize", good.Encode()+"&decision=allow", "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "cross-site")
+	is.Equal(ann.Send(r).Status, http.StatusForbidden)
 	// The consent does not apply to an organization that another tab has chosen.
 	form := []string{"decision", "allow", "organization", "org_other"}
 	for k, v := range good {
 		form = append(form, k, v[0])
 	}
-	is.Equal(ann.post("/oauth/authorize", form...).status, http.StatusConflict)
+	is.Equal(ann.Post("/oauth/authorize", form...).Status, http.StatusConflict)
 }
 
 func TestHostileTokenRequests(t *testing.T) {
-	is, s := onSite(t)
-	_, client := s.register(t, `{"redirect_uris": ["`+callback+`"]}`)
+	is, s := dashboardtest.OnSite(t)
+	_, client := s.Register(t, `{"redirect_uris": ["`+dashboardtest.Callback+`"]}`)
 	id := client["client_id"].(string)
 	is.Equal(client["client_name"], "Unnamed program")
 	for name, tt := range map[string]struct{ body, kind, says string }{
@@ -199,7 +153,7 @@ func TestHostileTokenRequests(t *testing.T) {
 			if tt.kind == "" {
 				tt.kind = "application/x-www-form-urlencoded"
 			}
-			res, err := ownClient.Post(s.url+"/oauth/token", tt.kind, strings.NewReader(tt.body))
+			res, err := dashboardtest.Client.Post(s.URL+"/oauth/token", tt.kind, strings.NewReader(tt.body))
 			is.NoErr(err)
 			defer res.Body.Close()
 			body, err := io.ReadAll(res.Body)
@@ -213,13 +167,13 @@ func TestHostileTokenRequests(t *testing.T) {
 		`{"redirect_uris": ["http://evil.example/"]}`: "invalid_redirect_uri", `{"redirect_uris": []}`: "invalid_redirect_uri",
 		`{"redirect_uris": "x"}`: "invalid_redirect_uri", `[]`: "invalid_client_metadata", `{"client_name": 1}`: "invalid",
 	} {
-		status, answer := s.register(t, body)
+		status, answer := s.Register(t, body)
 		is.Equal(status, http.StatusBadRequest)
 		is.True(strings.HasPrefix(answer["error"].(string), says))
 	}
 	limited := 0
 	for range 30 {
-		if status, _ := s.register(t, `{"redirect_uris": ["`+callback+`"]}`); status == http.StatusTooManyRequests {
+		if status, _ := s.Register(t, `{"redirect_uris": ["`+dashboardtest.Callback+`"]}`); status == http.StatusTooManyRequests {
 			limited++
 		}
 	}

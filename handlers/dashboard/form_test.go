@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers/dashboard"
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store/ordertest"
 )
 
@@ -24,12 +25,12 @@ func shortFormTime(c *dashboard.Config) { c.FormTime = formTime }
 // the page reads forms or not.
 func TestStuckForms(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, shortFormTime)
+	s := dashboardtest.New(t, shortFormTime)
 	for path, status := range map[string]int{"/sign-in": http.StatusBadRequest, "/sign-out": http.StatusSeeOther, "/none": http.StatusSeeOther} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+			conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 			is.NoErr(err)
 			defer conn.Close()
 			is.NoErr(conn.SetDeadline(time.Now().Add(time.Minute))) // so that the test does not hang
@@ -51,8 +52,8 @@ func TestStuckForms(t *testing.T) {
 // TestWorkOutlastsItsForm sends a form whose processing takes longer than the deadline for the
 // form. The page must still show the result.
 func TestWorkOutlastsItsForm(t *testing.T) {
-	is, _, b := asOwner(t, shortFormTime)
-	p := b.post("/workers", "from", "prompt", "prompt", scripted("wait "+(2*formTime).String(), "fail 400 nothing comes to mind"))
-	ordertest.AtLeast(is, p.status, http.StatusBadRequest)
-	p.shows("</html>")
+	is, _, b := dashboardtest.AsOwner(t, shortFormTime)
+	p := b.Post("/workers", "from", "prompt", "prompt", dashboardtest.Scripted("wait "+(2*formTime).String(), "fail 400 nothing comes to mind"))
+	ordertest.AtLeast(is, p.Status, http.StatusBadRequest)
+	p.Shows("</html>")
 }

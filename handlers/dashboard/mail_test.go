@@ -12,26 +12,29 @@ import (
 
 	"journeyman/handlers/dashboard"
 	"journeyman/handlers/dashboard/admin"
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/mail"
 	"journeyman/store"
-	"journeyman/store/people"
 	"journeyman/store/storetest"
+
 	"journeyman/store/workers"
+
+	"journeyman/store/people"
 )
 
 // newMailSite starts a site that receives mail. It accepts mail of friend.example and holds other
 // mail. It sends nothing.
-func newMailSite(t *testing.T) (is *is.I, s *site, worker workers.Worker, receive func(from, raw string) store.Email) {
+func newMailSite(t *testing.T) (is *is.I, s *dashboardtest.Site, worker workers.Worker, receive func(from, raw string) store.Email) {
 	t.Helper()
 	var box *mail.Server
-	is, s = onSite(t, func(c *dashboard.Config) {
-		box = mail.New(mail.Config{Store: c.Store, Runner: c.Runner, Log: c.Log, Domain: c.MailDomain, Accept: "@friend.example", Hold: true, Resolver: noDNS{}})
+	is, s = dashboardtest.OnSite(t, func(c *dashboard.Config) {
+		box = mail.New(mail.Config{Store: c.Store, Runner: c.Runner, Log: c.Log, Domain: c.MailDomain, Accept: "@friend.example", Hold: true, Resolver: dashboardtest.NoDNS{}})
 		c.Inbox, c.ReadMail, c.MailAddr = box, box.Preview, "127.0.0.1:2525"
 	})
-	worker = s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
+	worker = s.Worker(s.Owner, workers.NewWorker{Title: "Scribe"})
 	return is, s, worker, func(from, raw string) store.Email {
 		t.Helper()
-		list, err := box.Receive(t.Context(), s.owner, from, []string{worker.ID + "@mail.example"}, []byte(strings.ReplaceAll(raw, "\n", "\r\n")))
+		list, err := box.Receive(t.Context(), s.Owner, from, []string{worker.ID + "@mail.example"}, []byte(strings.ReplaceAll(raw, "\n", "\r\n")))
 		if err != nil || len(list) != 1 {
 			t.Fatalf("receive: %v %v", list, err)
 		}
@@ -61,35 +64,35 @@ func TestHostileMail(t *testing.T) {
 	is, s, _, receive := newMailSite(t)
 	e := receive("eve@elsewhere.example", hostileMail)
 	is.Equal(e.Status, store.EmailHeld)
-	b := s.signIn("ann@example.com")
-	b.get("/mail/messages/"+e.ID).
-		shows("&lt;/pre&gt;&lt;script&gt;alert(&#34;text&#34;)", "&lt;/li&gt;", "Message-ID: &lt;1@elsewhere.example&gt;")
+	b := s.SignIn("ann@example.com")
+	b.Get("/mail/messages/"+e.ID).
+		Shows("&lt;/pre&gt;&lt;script&gt;alert(&#34;text&#34;)", "&lt;/li&gt;", "Message-ID: &lt;1@elsewhere.example&gt;")
 
-	p := b.get("/mail/messages/" + e.ID + "/source")
-	is.Equal(p.header.Get("Content-Type"), "message/rfc822")
-	is.Equal(p.header.Get("Content-Disposition"), `attachment; filename="`+e.ID+`.eml"`)
-	is.True(strings.HasPrefix(p.body, "From: ")) // byte for byte
+	p := b.Get("/mail/messages/" + e.ID + "/source")
+	is.Equal(p.Header.Get("Content-Type"), "message/rfc822")
+	is.Equal(p.Header.Get("Content-Disposition"), `attachment; filename="`+e.ID+`.eml"`)
+	is.True(strings.HasPrefix(p.Body, "From: ")) // byte for byte
 }
 
 func TestHeldMailIsReleased(t *testing.T) {
 	is, s, _, receive := newMailSite(t)
 	e := receive("bob@elsewhere.example", "From: bob@elsewhere.example\nSubject: Rivers\nMessage-ID: <2@x>\n\nSay something.\n")
-	s.join("mo@example.com", people.RoleMember)
-	member := s.signIn("mo@example.com")
-	member.get("/mail/messages/" + e.ID).lacks("Release to the worker")
+	s.Join("mo@example.com", people.RoleMember)
+	member := s.SignIn("mo@example.com")
+	member.Get("/mail/messages/" + e.ID).Lacks("Release to the worker")
 
-	b := s.signIn("ann@example.com")
-	b.get("/mail/held").shows("Rivers", "bob@elsewhere.example")
-	b.get("/mail/messages/"+e.ID).shows("Release to the worker", "Say something.")
-	p := b.post("/mail/messages/" + e.ID + "/release")
-	is.Equal(p.status, http.StatusSeeOther)
-	p = b.get(p.location())
-	p.shows("The mail is released", "/tasks/tsk_")
-	p.lacks("Release to the worker")
-	task := b.get(regexp.MustCompile(`/tasks/tsk_\w+`).FindString(p.body))
-	is.Equal(strings.Count(task.body, "bob@elsewhere.example"), 2) // above the instruction, and as the origin of the task
-	is.Equal(b.post("/mail/messages/"+e.ID+"/release").status, http.StatusConflict)
-	b.get("/mail/held").shows("No held mail")
+	b := s.SignIn("ann@example.com")
+	b.Get("/mail/held").Shows("Rivers", "bob@elsewhere.example")
+	b.Get("/mail/messages/"+e.ID).Shows("Release to the worker", "Say something.")
+	p := b.Post("/mail/messages/" + e.ID + "/release")
+	is.Equal(p.Status, http.StatusSeeOther)
+	p = b.Get(p.Location())
+	p.Shows("The mail is released", "/tasks/tsk_")
+	p.Lacks("Release to the worker")
+	task := b.Get(regexp.MustCompile(`/tasks/tsk_\w+`).FindString(p.Body))
+	is.Equal(strings.Count(task.Body, "bob@elsewhere.example"), 2) // above the instruction, and as the origin of the task
+	is.Equal(b.Post("/mail/messages/"+e.ID+"/release").Status, http.StatusConflict)
+	b.Get("/mail/held").Shows("No held mail")
 }
 
 // TestLargeMail checks that the pages and the list of large mails stay small.
@@ -106,32 +109,32 @@ func TestLargeMail(t *testing.T) {
 		last = receive(from, fmt.Sprintf("From: "+from+"\nSubject: %s\nMessage-ID: <%d@x>\nX-Long: %s\nMIME-Version: 1.0\n"+
 			"Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\n%s\n%s--b--\n", long, i, long, strings.Repeat(long+"\n", 100), parts.String()))
 	}
-	b := s.signIn("ann@example.com")
+	b := s.SignIn("ann@example.com")
 	for path, says := range map[string]string{"/mail": "Older »", "/mail/held": "Older »", "/mail/messages/" + last.ID: "The text is truncated"} {
-		p := b.get(path)
-		is.Equal(p.status, http.StatusOK)
-		p.smallerThan(maxPage)
-		p.shows(says)
+		p := b.Get(path)
+		is.Equal(p.Status, http.StatusOK)
+		p.SmallerThan(maxPage)
+		p.Shows(says)
 	}
-	next := regexp.MustCompile(`href="(/mail\?[^"]+)" rel="next"`).FindStringSubmatch(b.get("/mail").body)
+	next := regexp.MustCompile(`href="(/mail\?[^"]+)" rel="next"`).FindStringSubmatch(b.Get("/mail").Body)
 	is.Equal(len(next), 2)
-	p := b.get(html.UnescapeString(next[1]))
-	is.Equal(strings.Count(p.body, `href="/mail/messages/`), 5)
-	p.shows("« Newest")
+	p := b.Get(html.UnescapeString(next[1]))
+	is.Equal(strings.Count(p.Body, `href="/mail/messages/`), 5)
+	p.Shows("« Newest")
 }
 
 func TestMailFilter(t *testing.T) {
 	_, s, worker, receive := newMailSite(t)
 	receive("bob@elsewhere.example", "From: bob@elsewhere.example\nSubject: Secret\nMessage-ID: <3@x>\n\nGo.\n")
-	s.stranger("eve@umbrella.example").get("/mail").lacks("Secret")
-	b := s.signIn("ann@example.com")
-	b.get("/mail?workerId=" + worker.ID + "&status=held").shows("Secret")
-	b.get("/mail?status=%3Cscript%3E").answers(http.StatusUnprocessableEntity).lacks("<script>alert")
+	s.Stranger("eve@umbrella.example").Get("/mail").Lacks("Secret")
+	b := s.SignIn("ann@example.com")
+	b.Get("/mail?workerId=" + worker.ID + "&status=held").Shows("Secret")
+	b.Get("/mail?status=%3Cscript%3E").Answers(http.StatusUnprocessableEntity).Lacks("<script>alert")
 }
 
 func TestBrowserMail(t *testing.T) {
 	is, s, worker, receive := newMailSite(t)
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w := newWindow(s).borrow(s.SignIn("ann@example.com"))
 	w.open("/mail")
 	w.sees("There is no mail yet", "swaks --server 127.0.0.1:2525", worker.ID+"@mail.example")
 	w.look("mail-empty")
@@ -162,14 +165,6 @@ func TestBrowserMail(t *testing.T) {
 	is.Equal(w.asked(), "")
 }
 
-// stranger returns a browser of an Owner of another organization.
-func (s *site) stranger(email string) *browser {
-	s.t.Helper()
-	storetest.Caller(s.t, s.store, "Umbrella", email, people.RoleOwner)
-	s.ok(s.store.People.SetPassword(s.t.Context(), email, password))
-	return s.signIn(email)
-}
-
 // TestKeptReply checks that the page of a kept reply says why the server did not send it.
 func TestKeptReply(t *testing.T) {
 	t.Parallel()
@@ -185,23 +180,23 @@ func TestKeptReply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			s := newSite(t, func(c *dashboard.Config) {
+			s := dashboardtest.New(t, func(c *dashboard.Config) {
 				c.System = func() admin.System { return admin.System{Relay: tt.relay} }
 			})
-			storetest.Exec(t, s.store, `INSERT INTO alert_messages (num, id, organization_id, test, items, status, attempts, answer, created_at)
-				VALUES (1, 'alm_kept', ?, 0, '[]', 'mailed', 1, '', 1)`, s.owner.OrganizationID)
-			storetest.Exec(t, s.store, `INSERT INTO outbound_emails (id, kind, organization_id, alert_num, recipient, subject, status,
+			storetest.Exec(t, s.Store, `INSERT INTO alert_messages (num, id, organization_id, test, items, status, attempts, answer, created_at)
+				VALUES (1, 'alm_kept', ?, 0, '[]', 'mailed', 1, '', 1)`, s.Owner.OrganizationID)
+			storetest.Exec(t, s.Store, `INSERT INTO outbound_emails (id, kind, organization_id, alert_num, recipient, subject, status,
 				attempts, error_message, created_at, size)
-				VALUES ('msg_kept', 'alert', ?, 1, 'bob@example.org', '', 'kept', 1, '', 1, 0)`, s.owner.OrganizationID)
-			b := s.signIn("ann@example.com")
+				VALUES ('msg_kept', 'alert', ?, 1, 'bob@example.org', '', 'kept', 1, '', 1, 0)`, s.Owner.OrganizationID)
+			b := s.SignIn("ann@example.com")
 			if tt.german {
-				b.post("/account/preferences", "theme", "dark", "language", "de")
+				b.Post("/account/preferences", "theme", "dark", "language", "de")
 			}
-			p := b.get("/mail/messages/msg_kept")
-			p.answers(http.StatusOK).shows(tt.says)
-			p.lacks(tt.lacks)
-			p = b.get("/mail/outbox")
-			is.True(p.has("the server had no relay") != tt.german)
+			p := b.Get("/mail/messages/msg_kept")
+			p.Answers(http.StatusOK).Shows(tt.says)
+			p.Lacks(tt.lacks)
+			p = b.Get("/mail/outbox")
+			is.True(p.Has("the server had no relay") != tt.german)
 		})
 	}
 }
@@ -210,25 +205,25 @@ func TestKeptReply(t *testing.T) {
 // because the mail starts no work.
 func TestPostmasterMail(t *testing.T) {
 	is, s, _, _ := newMailSite(t)
-	storetest.Exec(t, s.store, `INSERT INTO inbound_emails (id, organization_id, message_id, mail_from, from_address, recipient, reply_to, subject,
-		status, reason, size, verdicts, remote_addr, created_at, source) VALUES ('msg_post', ?, 'm', 'x@a.test', 'x@a.test', 'postmaster@mail.example', '', 'Hello', 'held', 'for you', 4, '{}', '', 1, ?)`, s.owner.OrganizationID, []byte("a"))
-	p := s.signIn("ann@example.com").get("/mail/messages/msg_post")
-	is.Equal(p.status, http.StatusOK)
-	is.True(p.has("Hello", "for you") && !p.has("Release to the worker"))
+	storetest.Exec(t, s.Store, `INSERT INTO inbound_emails (id, organization_id, message_id, mail_from, from_address, recipient, reply_to, subject,
+		status, reason, size, verdicts, remote_addr, created_at, source) VALUES ('msg_post', ?, 'm', 'x@a.test', 'x@a.test', 'postmaster@mail.example', '', 'Hello', 'held', 'for you', 4, '{}', '', 1, ?)`, s.Owner.OrganizationID, []byte("a"))
+	p := s.SignIn("ann@example.com").Get("/mail/messages/msg_post")
+	is.Equal(p.Status, http.StatusOK)
+	is.True(p.Has("Hello", "for you") && !p.Has("Release to the worker"))
 }
 
 // TestMailByHTTP posts a mail to the address that the page shows while no SMTP listener runs.
 func TestMailByHTTP(t *testing.T) {
-	is, s := onSite(t)
-	worker := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
-	shown := regexp.MustCompile(`curl (\S+) --data-binary`).FindStringSubmatch(s.signIn("ann@example.com").get("/mail").body)
+	is, s := dashboardtest.OnSite(t)
+	worker := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe"})
+	shown := regexp.MustCompile(`curl (\S+) --data-binary`).FindStringSubmatch(s.SignIn("ann@example.com").Get("/mail").Body)
 	is.True(shown != nil) // the page shows a command
 	raw := "From: ann@example.com\nTo: " + worker.ID + "@mail.example\nSubject: A haiku\n\nWrite a haiku about rivers\n"
-	r := s.request(http.MethodPost, strings.TrimPrefix(shown[1], s.url), raw, "Content-Type", "message/rfc822", "Authorization", "Bearer "+s.key)
-	s.visitor().send(r).answers(http.StatusOK)
+	r := s.Request(http.MethodPost, strings.TrimPrefix(shown[1], s.URL), raw, "Content-Type", "message/rfc822", "Authorization", "Bearer "+s.Key)
+	s.Visitor().Send(r).Answers(http.StatusOK)
 	// The same mail again is on the page, as a copy.
-	s.signIn("ann@example.com").get("/mail").lacks("a copy of the mail")
-	r = s.request(http.MethodPost, strings.TrimPrefix(shown[1], s.url), raw, "Content-Type", "message/rfc822", "Authorization", "Bearer "+s.key)
-	s.visitor().send(r).answers(http.StatusOK)
-	s.signIn("ann@example.com").get("/mail").shows("a copy of the mail")
+	s.SignIn("ann@example.com").Get("/mail").Lacks("a copy of the mail")
+	r = s.Request(http.MethodPost, strings.TrimPrefix(shown[1], s.URL), raw, "Content-Type", "message/rfc822", "Authorization", "Bearer "+s.Key)
+	s.Visitor().Send(r).Answers(http.StatusOK)
+	s.SignIn("ann@example.com").Get("/mail").Shows("a copy of the mail")
 }

@@ -8,7 +8,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"journeyman/handlers/dashboard/dashboardtest"
+
 	"journeyman/store/people"
+
 	"journeyman/store/workers"
 )
 
@@ -46,26 +49,26 @@ func newFakeProvider(t testing.TB) *fakeProvider {
 }
 
 // connected connects the provider on a site as its owner, and returns the answer to its form.
-func (p *fakeProvider) connected(b *browser, name string) page {
-	return b.post("/settings/models/providers", "kind", "openai-compatible", "name", name, "baseUrl", p.URL+"/v1", "key", " "+modelKey+"\n")
+func (p *fakeProvider) connected(b *dashboardtest.Browser, name string) dashboardtest.Page {
+	return b.Post("/settings/models/providers", "kind", "openai-compatible", "name", name, "baseUrl", p.URL+"/v1", "key", " "+modelKey+"\n")
 }
 
 // TestModelsPage connects a provider, changes the default and removes the provider. No page shows a
 // key.
 func TestModelsPage(t *testing.T) {
-	is, s := onSite(t)
-	p, b := newFakeProvider(t), s.signIn("ann@example.com")
-	b.get("/workers").shows(`id="no-model"`, "/settings/models", "No model connected") // the banner links to the page
-	b.get("/settings/models").shows("Anthropic", "OpenAI", "Ollama", "OpenRouter", "http://127.0.0.1:11434")
+	is, s := dashboardtest.OnSite(t)
+	p, b := newFakeProvider(t), s.SignIn("ann@example.com")
+	b.Get("/workers").Shows(`id="no-model"`, "/settings/models", "No model connected") // the banner links to the page
+	b.Get("/settings/models").Shows("Anthropic", "OpenAI", "Ollama", "OpenRouter", "http://127.0.0.1:11434")
 
-	is.Equal(p.connected(b, "box").location(), "/settings/models?done=provider-connected#p-box")
-	shown := b.get("/settings/models")
-	shown.shows("Connected", "small answered in", "Hello from the model.", "EfGh", "32k", "1M", "box:small",
+	is.Equal(p.connected(b, "box").Location(), "/settings/models?done=provider-connected#p-box")
+	shown := b.Get("/settings/models")
+	shown.Shows("Connected", "small answered in", "Hello from the model.", "EfGh", "32k", "1M", "box:small",
 		"Tools: no (asked to call a tool, the model wrote: Hello from the model.)", "Pictures: no (shown a red picture, the model wrote: Hello",
 		"Price: free, because its server is on this machine or in its private network: caps do not apply, also if it forwards to paid models, unless --prices has them") // the result of the test
-	is.True(!shown.has(modelKey) && !shown.has("<script>alert(1)") && shown.harmless())
-	b.get("/workers").lacks(`id="no-model"`) // the model is the default now
-	b.get("/workers").shows(`<span class="cut">box:small</span>`)
+	is.True(!shown.Has(modelKey) && !shown.Has("<script>alert(1)") && shown.Harmless())
+	b.Get("/workers").Lacks(`id="no-model"`) // the model is the default now
+	b.Get("/workers").Shows(`<span class="cut">box:small</span>`)
 
 	// The chain, without scripts.
 	was := "box:small"
@@ -73,28 +76,28 @@ func TestModelsPage(t *testing.T) {
 		{"add", "box:large", "box:small,box:large"}, {"up 1", "", "box:large,box:small"}, {"down 0", "", "box:small,box:large"},
 		{"remove 0", "", "box:large"}, {"up 0", "", "box:large"}, {"add", "offline", "box:large,offline"},
 	} {
-		is.Equal(b.post("/settings/models/default", "was", was, "do", step.do, "model", step.model).location(), "/settings/models?done=default-changed")
-		b.get("/settings/models").shows(`name="was" value="` + step.then + `"`) // the order
+		is.Equal(b.Post("/settings/models/default", "was", was, "do", step.do, "model", step.model).Location(), "/settings/models?done=default-changed")
+		b.Get("/settings/models").Shows(`name="was" value="` + step.then + `"`) // the order
 		was = step.then
 	}
 	for _, wrong := range [][]string{{"was", was, "do", "add"}, {"was", was, "do", "add", "otherModel", "nowhere:m"}, {"was", was, "do", "add", "model", "offline"},
-		{"was", was, "do", "remove 9"}, {"was", was, "do", hostile}, {"was", "box:small", "do", "remove 0"}} {
-		refused := b.post("/settings/models/default", wrong...)
-		is.Equal(refused.status, http.StatusUnprocessableEntity)
-		is.True(refused.has(`class="banner bad error"`) || refused.has(`id="e-model"`)) // the page shows the reason
-		is.True(refused.harmless())
+		{"was", was, "do", "remove 9"}, {"was", was, "do", dashboardtest.Hostile}, {"was", "box:small", "do", "remove 0"}} {
+		refused := b.Post("/settings/models/default", wrong...)
+		is.Equal(refused.Status, http.StatusUnprocessableEntity)
+		is.True(refused.Has(`class="banner bad error"`) || refused.Has(`id="e-model"`)) // the page shows the reason
+		is.True(refused.Harmless())
 	}
-	refused := b.post("/settings/models/providers/box/remove")
-	refused.answers(http.StatusUnprocessableEntity).shows("take its models out of the default first") // in the provider's card
-	is.Equal(b.post("/settings/models/default", "was", was, "do", "remove 0").location(), "/settings/models?done=default-changed")
-	is.Equal(b.post("/settings/models/providers/box/remove").location(), "/settings/models?done=provider-removed")
-	b.get("/settings/models").lacks("p-box")
+	refused := b.Post("/settings/models/providers/box/remove")
+	refused.Answers(http.StatusUnprocessableEntity).Shows("take its models out of the default first") // in the provider's card
+	is.Equal(b.Post("/settings/models/default", "was", was, "do", "remove 0").Location(), "/settings/models?done=default-changed")
+	is.Equal(b.Post("/settings/models/providers/box/remove").Location(), "/settings/models?done=provider-removed")
+	b.Get("/settings/models").Lacks("p-box")
 }
 
 // TestModelsPageRefuses sends forms with invalid values, and tests providers that do not answer.
 func TestModelsPageRefuses(t *testing.T) {
-	is, s := onSite(t)
-	p, b := newFakeProvider(t), s.signIn("ann@example.com")
+	is, s := dashboardtest.OnSite(t)
+	p, b := newFakeProvider(t), s.SignIn("ann@example.com")
 	for _, tt := range []struct {
 		field  string
 		values []string
@@ -105,75 +108,75 @@ func TestModelsPageRefuses(t *testing.T) {
 		{"k-anthropic-key", []string{"kind", "anthropic"}},
 		{"k-anthropic-key", []string{"kind", "anthropic", "key", "a b"}},
 		{"k-openai-key", []string{"kind", "openai", "key", "sk-ant-of-another"}},
-		{"k-ollama-name", []string{"kind", "ollama", "name", hostile}},
+		{"k-ollama-name", []string{"kind", "ollama", "name", dashboardtest.Hostile}},
 		{"k-ollama-contextWindow", []string{"kind", "ollama", "contextWindow", "many"}},
 	} {
-		refused := b.post("/settings/models/providers", tt.values...)
-		is.Equal(refused.status, http.StatusUnprocessableEntity)
-		is.True(refused.has(`id="e-`+tt.field+`"`) && refused.harmless()) // the error is at its field
-		refused.lacks("sk-ant-of-another")                                // no key is shown again
+		refused := b.Post("/settings/models/providers", tt.values...)
+		is.Equal(refused.Status, http.StatusUnprocessableEntity)
+		is.True(refused.Has(`id="e-`+tt.field+`"`) && refused.Harmless()) // the error is at its field
+		refused.Lacks("sk-ant-of-another")                                // no key is shown again
 	}
 
 	// A wrong key is stored, and the page shows the provider's message and the advice.
-	is.Equal(b.post("/settings/models/providers", "kind", "openai-compatible", "name", "box", "baseUrl", p.URL+"/v1", "key", "sk-wrong-0123456789-key").location(),
+	is.Equal(b.Post("/settings/models/providers", "kind", "openai-compatible", "name", "box", "baseUrl", p.URL+"/v1", "key", "sk-wrong-0123456789-key").Location(),
 		"/settings/models#p-box")
-	shown := b.get("/settings/models")
-	shown.shows("Key refused", "401: Incorrect API key provided: Bearer [key]", "create a new one")
-	is.True(!shown.has("sk-wrong") && !shown.has("<b>bold"))
-	b.get("/workers").shows(`id="no-model"`) // there is still no model
-	is.Equal(b.post("/settings/models/providers/box", "key", modelKey, "baseUrl", p.URL+"/v1").location(), "/settings/models?done=provider-changed#p-box")
-	is.Equal(b.post("/settings/models/providers/box/test", "model", "large").location(), "/settings/models?done=provider-tested#p-box")
-	b.get("/settings/models").shows("large answered in")
+	shown := b.Get("/settings/models")
+	shown.Shows("Key refused", "401: Incorrect API key provided: Bearer [key]", "create a new one")
+	is.True(!shown.Has("sk-wrong") && !shown.Has("<b>bold"))
+	b.Get("/workers").Shows(`id="no-model"`) // there is still no model
+	is.Equal(b.Post("/settings/models/providers/box", "key", modelKey, "baseUrl", p.URL+"/v1").Location(), "/settings/models?done=provider-changed#p-box")
+	is.Equal(b.Post("/settings/models/providers/box/test", "model", "large").Location(), "/settings/models?done=provider-tested#p-box")
+	b.Get("/settings/models").Shows("large answered in")
 
 	// A stored key is not sent to another host.
 	other := newFakeProvider(t)
-	refused := b.post("/settings/models/providers/box", "baseUrl", other.URL+"/v1")
-	refused.answers(http.StatusUnprocessableEntity).shows(`id="e-p-box-key"`, "entered again")
+	refused := b.Post("/settings/models/providers/box", "baseUrl", other.URL+"/v1")
+	refused.Answers(http.StatusUnprocessableEntity).Shows(`id="e-p-box-key"`, "entered again")
 	is.Equal(other.calls.Load(), int64(0))
 	p.says.Store("<img src=x onerror=alert(1)>")
-	is.Equal(b.post("/settings/models/providers/box/test").status, http.StatusSeeOther)
-	is.True(b.get("/settings/models").harmless()) // the answer is text
+	is.Equal(b.Post("/settings/models/providers/box/test").Status, http.StatusSeeOther)
+	is.True(b.Get("/settings/models").Harmless()) // the answer is text
 }
 
 // TestModelsPageByRole opens the page as an Admin, and a page with the banner as a Member.
 func TestModelsPageByRole(t *testing.T) {
-	is, s := onSite(t)
-	s.join("ada@example.com", people.RoleAdmin)
-	s.join("mo@example.com", people.RoleMember)
-	member := s.signIn("mo@example.com")
-	member.get("/workers").shows(`id="no-model"`, "An Owner can connect a model")
+	is, s := dashboardtest.OnSite(t)
+	s.Join("ada@example.com", people.RoleAdmin)
+	s.Join("mo@example.com", people.RoleMember)
+	member := s.SignIn("mo@example.com")
+	member.Get("/workers").Shows(`id="no-model"`, "An Owner can connect a model")
 	p := newFakeProvider(t)
-	is.Equal(p.connected(s.signIn("ann@example.com"), "box").status, http.StatusSeeOther)
-	shown := s.signIn("ada@example.com").get("/settings/models")
-	shown.shows("box:small", "Connected")
-	is.True(!shown.has("/settings/models/providers") && !shown.has(`type="password"`)) // no form
-	is.Equal(member.get("/settings/models").status, http.StatusForbidden)
-	member.get("/workers/new").shows("<option value=\"box:small\">box:small</option>", "<option value=\"box:large\">box:large</option>") // a Member may choose these
+	is.Equal(p.connected(s.SignIn("ann@example.com"), "box").Status, http.StatusSeeOther)
+	shown := s.SignIn("ada@example.com").Get("/settings/models")
+	shown.Shows("box:small", "Connected")
+	is.True(!shown.Has("/settings/models/providers") && !shown.Has(`type="password"`)) // no form
+	is.Equal(member.Get("/settings/models").Status, http.StatusForbidden)
+	member.Get("/workers/new").Shows("<option value=\"box:small\">box:small</option>", "<option value=\"box:large\">box:large</option>") // a Member may choose these
 }
 
 // TestWorkersModelField chooses a worker's model from the list, types another one, and saves a
 // worker whose model is in no list.
 func TestWorkersModelField(t *testing.T) {
-	is, s := onSite(t)
-	p, b := newFakeProvider(t), s.signIn("ann@example.com")
-	is.Equal(p.connected(b, "box").status, http.StatusSeeOther)
-	w := s.worker(s.owner, workers.NewWorker{Title: "W", Settings: workers.Settings{Model: "box:unlisted"}})
+	is, s := dashboardtest.OnSite(t)
+	p, b := newFakeProvider(t), s.SignIn("ann@example.com")
+	is.Equal(p.connected(b, "box").Status, http.StatusSeeOther)
+	w := s.Worker(s.Owner, workers.NewWorker{Title: "W", Settings: workers.Settings{Model: "box:unlisted"}})
 	path := "/workers/" + w.ID + "/settings"
-	b.get(path).shows(`<option value="box:unlisted" selected>`) // saving the form keeps it
+	b.Get(path).Shows(`<option value="box:unlisted" selected>`) // saving the form keeps it
 	for _, tt := range []struct{ model, other, want, says string }{
 		{"box:small", "", "box:small", ""}, {"box:small", "box:x, offline", "box:x, offline", ""}, {"", "", "", ""},
-		{"", "nowhere:m", "", "connected providers are box:NAME"}, {hostile, "", "", "must be one of"},
+		{"", "nowhere:m", "", "connected providers are box:NAME"}, {dashboardtest.Hostile, "", "", "must be one of"},
 	} {
-		saved := b.post(path, "title", "W", "model", tt.model, "otherModel", tt.other)
+		saved := b.Post(path, "title", "W", "model", tt.model, "otherModel", tt.other)
 		if tt.says != "" {
-			is.Equal(saved.status, http.StatusUnprocessableEntity)
-			is.True(saved.has(`id="e-model"`, tt.says) && saved.harmless())
+			is.Equal(saved.Status, http.StatusUnprocessableEntity)
+			is.True(saved.Has(`id="e-model"`, tt.says) && saved.Harmless())
 			continue
 		}
-		is.Equal(saved.status, http.StatusSeeOther)
-		now, err := s.store.Workers.Worker(t.Context(), s.owner.Caller, w.ID)
+		is.Equal(saved.Status, http.StatusSeeOther)
+		now, err := s.Store.Workers.Worker(t.Context(), s.Owner.Caller, w.ID)
 		is.NoErr(err)
 		is.Equal(now.Settings.Model, tt.want)
 	}
-	is.True(strings.Contains(b.get("/workers/new").body, "The default: box:small"))
+	is.True(strings.Contains(b.Get("/workers/new").Body, "The default: box:small"))
 }

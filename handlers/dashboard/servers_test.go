@@ -14,8 +14,10 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers/dashboard"
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/runner/dial"
 	"journeyman/runner/tool/mcp"
+
 	"journeyman/store/people"
 )
 
@@ -37,48 +39,48 @@ func withServer(t *testing.T, address string) func(*dashboard.Config) {
 func TestOneServerSignsInToAnother(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	far := newSite(t)
+	far := dashboardtest.New(t)
 	var near dashboard.Config
-	s := newSite(t, withServer(t, far.url+"/mcp"), func(cfg *dashboard.Config) { near = *cfg })
-	there, here := far.signIn("ann@example.com"), s.signIn("ann@example.com")
+	s := dashboardtest.New(t, withServer(t, far.URL+"/mcp"), func(cfg *dashboard.Config) { near = *cfg })
+	there, here := far.SignIn("ann@example.com"), s.SignIn("ann@example.com")
 	toolset := near.Servers.Toolset(t.Context(), []string{"office"}, nil)
 	is.Equal(len(toolset.Tools), 0)
 	is.True(strings.Contains(toolset.Note, "sign in"))
-	here.get("/settings/system").shows("office", "sign-in needed", far.url+"/mcp")
+	here.Get("/settings/system").Shows("office", "sign-in needed", far.URL+"/mcp")
 
-	p := here.post("/settings/system/servers/office/sign-in")
-	is.Equal(p.location(), "/settings/system/servers/office/sign-in")
-	p = here.get(p.location())
-	is.Equal(p.status, http.StatusOK)
-	link := regexp.MustCompile(`href="(http[^"]*)"`).FindStringSubmatch(p.body)
+	p := here.Post("/settings/system/servers/office/sign-in")
+	is.Equal(p.Location(), "/settings/system/servers/office/sign-in")
+	p = here.Get(p.Location())
+	is.Equal(p.Status, http.StatusOK)
+	link := regexp.MustCompile(`href="(http[^"]*)"`).FindStringSubmatch(p.Body)
 	is.Equal(len(link), 2)
 	address := html.UnescapeString(link[1])
-	p.shows(strings.TrimPrefix(far.url, "http://")) // the page shows the target of the link
-	consent := there.get(strings.TrimPrefix(address, far.url))
-	consent.shows("Journeyman", strings.TrimPrefix(s.url, "http://"))
-	back := there.post("/oauth/authorize", append(consent.fields(), "decision", "allow")...)
-	path, own := strings.CutPrefix(back.location(), s.url)
+	p.Shows(strings.TrimPrefix(far.URL, "http://")) // the page shows the target of the link
+	consent := there.Get(strings.TrimPrefix(address, far.URL))
+	consent.Shows("Journeyman", strings.TrimPrefix(s.URL, "http://"))
+	back := there.Post("/oauth/authorize", append(consent.Fields(), "decision", "allow")...)
+	path, own := strings.CutPrefix(back.Location(), s.URL)
 	is.True(own) // the browser returns to the first server
 
-	is.Equal(s.visitor().get(path).location()[:len("/sign-in")], "/sign-in")    // without a session
-	is.Equal(s.signIn("ann@example.com").get(path).status, http.StatusConflict) // another browser
-	s.join("bob@example.com", people.RoleAdmin)
-	is.Equal(s.signIn("bob@example.com").get(path).status, http.StatusForbidden) // not an Owner
-	rival := s.stranger("eve@example.com")                                       // the Owner of another organization must not sign all workers in
-	is.Equal(rival.post("/settings/system/servers/office/sign-in").status, http.StatusForbidden)
-	is.Equal(rival.post("/settings/system/servers/office/sign-out").status, http.StatusForbidden)
-	is.Equal(here.get(path).location(), "/settings/system?done=server-in")
-	is.Equal(here.get(path).status, http.StatusConflict) // an answer is accepted once
-	here.get("/settings/system").shows("office", "signed in")
-	here.get("/settings/audit").shows("signed in to an MCP server")
+	is.Equal(s.Visitor().Get(path).Location()[:len("/sign-in")], "/sign-in")    // without a session
+	is.Equal(s.SignIn("ann@example.com").Get(path).Status, http.StatusConflict) // another browser
+	s.Join("bob@example.com", people.RoleAdmin)
+	is.Equal(s.SignIn("bob@example.com").Get(path).Status, http.StatusForbidden) // not an Owner
+	rival := s.Stranger("eve@example.com")                                       // the Owner of another organization must not sign all workers in
+	is.Equal(rival.Post("/settings/system/servers/office/sign-in").Status, http.StatusForbidden)
+	is.Equal(rival.Post("/settings/system/servers/office/sign-out").Status, http.StatusForbidden)
+	is.Equal(here.Get(path).Location(), "/settings/system?done=server-in")
+	is.Equal(here.Get(path).Status, http.StatusConflict) // an answer is accepted once
+	here.Get("/settings/system").Shows("office", "signed in")
+	here.Get("/settings/audit").Shows("signed in to an MCP server")
 	for end := time.Now().Add(time.Minute); len(toolset.Tools) == 0; toolset = near.Servers.Toolset(t.Context(), []string{"office"}, nil) {
 		if time.Now().After(end) {
 			t.Fatal("the tools are never offered: ", toolset.Note)
 		}
 	}
 
-	is.Equal(here.post("/settings/system/servers/office/sign-out").status, http.StatusSeeOther)
-	here.get("/settings/system").lacks("signed in</span>") // the tokens are still there
-	is.Equal(here.post("/settings/system/servers/none/sign-in").status, http.StatusConflict)
-	is.Equal(here.post("/settings/system/servers/none/sign-out").status, http.StatusNotFound)
+	is.Equal(here.Post("/settings/system/servers/office/sign-out").Status, http.StatusSeeOther)
+	here.Get("/settings/system").Lacks("signed in</span>") // the tokens are still there
+	is.Equal(here.Post("/settings/system/servers/none/sign-in").Status, http.StatusConflict)
+	is.Equal(here.Post("/settings/system/servers/none/sign-out").Status, http.StatusNotFound)
 }

@@ -6,40 +6,42 @@ import (
 	"strings"
 	"testing"
 
-	"journeyman/store/people"
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store/storetest"
+
+	"journeyman/store/people"
 )
 
 func TestSignIn(t *testing.T) {
-	is, s := onSite(t)
-	v := s.visitor()
-	p := v.get("/tasks/tsk_1?x=y")
-	is.Equal(p.status, http.StatusSeeOther)
-	is.Equal(p.location(), "/sign-in?next="+url.QueryEscape("/tasks/tsk_1?x=y"))
-	v.get(p.location()).shows(`name="next" value="/tasks/tsk_1?x=y"`, "<code>journeyman user reset EMAIL</code>")
+	is, s := dashboardtest.OnSite(t)
+	v := s.Visitor()
+	p := v.Get("/tasks/tsk_1?x=y")
+	is.Equal(p.Status, http.StatusSeeOther)
+	is.Equal(p.Location(), "/sign-in?next="+url.QueryEscape("/tasks/tsk_1?x=y"))
+	v.Get(p.Location()).Shows(`name="next" value="/tasks/tsk_1?x=y"`, "<code>journeyman user reset EMAIL</code>")
 
-	p = v.post("/sign-in", "email", "ann@example.com", "password", "wrong", "next", "/tasks")
-	p.answers(http.StatusUnprocessableEntity).shows("The email address or the password is wrong.", `value="ann@example.com"`, `value="/tasks"`)
-	p.lacks("wrong\"") // passwords are not shown again
+	p = v.Post("/sign-in", "email", "ann@example.com", "password", "wrong", "next", "/tasks")
+	p.Answers(http.StatusUnprocessableEntity).Shows("The email address or the password is wrong.", `value="ann@example.com"`, `value="/tasks"`)
+	p.Lacks("wrong\"") // passwords are not shown again
 
-	p = v.post("/sign-in", "email", " ann@example.com ", "password", password, "next", "/settings")
-	is.Equal(p.status, http.StatusSeeOther)
-	is.Equal(p.location(), "/settings")
-	cookie := p.header.Get("Set-Cookie")
+	p = v.Post("/sign-in", "email", " ann@example.com ", "password", dashboardtest.Password, "next", "/settings")
+	is.Equal(p.Status, http.StatusSeeOther)
+	is.Equal(p.Location(), "/settings")
+	cookie := p.Header.Get("Set-Cookie")
 	is.True(strings.Contains(cookie, "HttpOnly") && strings.Contains(cookie, "SameSite=Lax"))
-	is.Equal(v.get("/sign-in?next=%2Fsettings").location(), "/settings") // already signed in
+	is.Equal(v.Get("/sign-in?next=%2Fsettings").Location(), "/settings") // already signed in
 
-	is.Equal(v.post("/sign-out").location(), "/sign-in?done=signed-out")
-	is.Equal(v.get("/").location(), "/sign-in")
+	is.Equal(v.Post("/sign-out").Location(), "/sign-in?done=signed-out")
+	is.Equal(v.Get("/").Location(), "/sign-in")
 }
 
 func TestSignInLeadsNowhereElse(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := dashboardtest.New(t)
 	for _, next := range []string{"https://evil.example/", "//evil.example", `/\evil.example`, "/\t/evil.example", "javascript:alert(1)", "evil", "", "http:/evil.example", "/\n/evil.example"} {
-		p := s.visitor().post("/sign-in", "email", "ann@example.com", "password", password, "next", next)
-		if p.status != http.StatusSeeOther || p.location() != "/" {
-			t.Errorf("next=%q leads to %q", next, p.location())
+		p := s.Visitor().Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password, "next", next)
+		if p.Status != http.StatusSeeOther || p.Location() != "/" {
+			t.Errorf("next=%q leads to %q", next, p.Location())
 		}
 	}
 }
@@ -47,14 +49,14 @@ func TestSignInLeadsNowhereElse(t *testing.T) {
 // TestOrganizationSwitch switches between the organizations of a user. Other organizations are
 // refused.
 func TestOrganizationSwitch(t *testing.T) {
-	is, s, b := asOwner(t)
-	there, _ := storetest.Caller(t, s.store, "Globex <b>", "ann@example.com", people.RoleMember)
-	foreign, _ := storetest.Caller(t, s.store, "Initech", "sam@initech.test", people.RoleOwner)
-	b.get("/account").shows("Acme, as Owner", "Globex &lt;b&gt;")
-	b.get("/account").lacks("Initech")
-	is.Equal(b.post("/organization", "organization", there.OrganizationID).location(), "/workers")
-	b.get("/account").shows("Globex &lt;b&gt;, as Member")
-	is.Equal(b.get("/settings/keys").status, http.StatusForbidden) // a Member there
-	is.Equal(b.post("/organization", "organization", foreign.OrganizationID).status, http.StatusForbidden)
-	s.signIn("ann@example.com").get("/account").shows("Globex &lt;b&gt;, as Member") // the last organization of the user
+	is, s, b := dashboardtest.AsOwner(t)
+	there, _ := storetest.Caller(t, s.Store, "Globex <b>", "ann@example.com", people.RoleMember)
+	foreign, _ := storetest.Caller(t, s.Store, "Initech", "sam@initech.test", people.RoleOwner)
+	b.Get("/account").Shows("Acme, as Owner", "Globex &lt;b&gt;")
+	b.Get("/account").Lacks("Initech")
+	is.Equal(b.Post("/organization", "organization", there.OrganizationID).Location(), "/workers")
+	b.Get("/account").Shows("Globex &lt;b&gt;, as Member")
+	is.Equal(b.Get("/settings/keys").Status, http.StatusForbidden) // a Member there
+	is.Equal(b.Post("/organization", "organization", foreign.OrganizationID).Status, http.StatusForbidden)
+	s.SignIn("ann@example.com").Get("/account").Shows("Globex &lt;b&gt;, as Member") // the last organization of the user
 }

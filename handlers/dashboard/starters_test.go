@@ -7,17 +7,19 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
 	"journeyman/store/ordertest"
+
 	"journeyman/store/workers"
 )
 
 // TestStarters tries every starter of the gallery without a model: the steps run, and the answer
 // contains a note about the demonstration.
 func TestStarters(t *testing.T) {
-	_, s, b := asOwner(t)
+	_, s, b := dashboardtest.AsOwner(t)
 	is := is.New(t)
-	page := b.get("/workers/new")
+	page := b.Get("/workers/new")
 	files, err := filepath.Glob("starters/*.yaml")
 	is.NoErr(err)
 	is.Equal(len(files), 8)
@@ -25,16 +27,16 @@ func TestStarters(t *testing.T) {
 		id := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		t.Run(id, func(t *testing.T) {
 			is := is.New(t)
-			page.shows(`action="/starters/` + id + `/try"`) // the gallery shows the starter
-			p := b.post("/starters/"+id+"/try", "token", "one")
-			is.Equal(p.status, 303)
-			is.Equal(b.post("/starters/"+id+"/try", "token", "one").location(), p.location()) // a second click
-			turn := s.ended(strings.TrimPrefix(p.location(), "/tasks/"))
+			page.Shows(`action="/starters/` + id + `/try"`) // the gallery shows the starter
+			p := b.Post("/starters/"+id+"/try", "token", "one")
+			is.Equal(p.Status, 303)
+			is.Equal(b.Post("/starters/"+id+"/try", "token", "one").Location(), p.Location()) // a second click
+			turn := s.Ended(strings.TrimPrefix(p.Location(), "/tasks/"))
 			is.Equal(turn.Status, store.Completed)
 			is.True(strings.Contains(turn.Input+turn.OutputText, "This is a demonstration. No model is connected"))
-			task, _, err := s.store.Task(t.Context(), s.owner.Caller, turn.TaskID)
+			task, _, err := s.Store.Task(t.Context(), s.Owner.Caller, turn.TaskID)
 			is.NoErr(err)
-			conv, err := s.store.Conversation(t.Context(), task)
+			conv, err := s.Store.Conversation(t.Context(), task)
 			is.NoErr(err)
 			calls := 0
 			for _, step := range conv.Steps[turn.Num] {
@@ -44,31 +46,31 @@ func TestStarters(t *testing.T) {
 				}
 			}
 			ordertest.Above(is, calls, 0)
-			wrk, err := s.store.Workers.Worker(t.Context(), s.owner.Caller, turn.WorkerID)
+			wrk, err := s.Store.Workers.Worker(t.Context(), s.Owner.Caller, turn.WorkerID)
 			is.NoErr(err)
 			ordertest.Above(is, len(wrk.Instructions), 300)
 			is.True(wrk.Summary != "")
-			is.Equal(b.post("/starters/"+id, "token", "one").location(), "/workers/"+wrk.ID+"?done=worker-made")
+			is.Equal(b.Post("/starters/"+id, "token", "one").Location(), "/workers/"+wrk.ID+"?done=worker-made")
 		})
 	}
-	is.Equal(b.post("/starters/none", "token", "one").status, 404)
-	is.Equal(b.post("/starters/none/try").status, 404)
+	is.Equal(b.Post("/starters/none", "token", "one").Status, 404)
+	is.Equal(b.Post("/starters/none/try").Status, 404)
 }
 
 // TestImportPage exports a worker on its page, and imports it as a file and as text.
 func TestImportPage(t *testing.T) {
-	is, s, b := asOwner(t)
-	wrk := s.worker(s.owner, workers.NewWorker{Title: "Clerk", Instructions: "Be brief.\nBe kind."})
-	file := b.get("/workers/" + wrk.ID + "/export")
-	is.Equal(file.status, 200)
-	is.True(strings.Contains(file.header.Get("Content-Disposition"), "attachment"))
-	made := s.madeWorker(b.send(b.form("/import", []string{"token", "one"}, "worker.yaml", file.body)))
+	is, s, b := dashboardtest.AsOwner(t)
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Clerk", Instructions: "Be brief.\nBe kind."})
+	file := b.Get("/workers/" + wrk.ID + "/export")
+	is.Equal(file.Status, 200)
+	is.True(strings.Contains(file.Header.Get("Content-Disposition"), "attachment"))
+	made := s.MadeWorker(b.Send(b.Form("/import", []string{"token", "one"}, "worker.yaml", file.Body)))
 	is.True(made.ID != wrk.ID)
 	is.Equal(made.Instructions, wrk.Instructions)
-	made = s.madeWorker(b.send(b.form("/import", []string{"token", "two", "file", strings.ReplaceAll(file.body, "\n", "\r\n")})))
+	made = s.MadeWorker(b.Send(b.Form("/import", []string{"token", "two", "file", strings.ReplaceAll(file.Body, "\n", "\r\n")})))
 	is.Equal(made.Instructions, wrk.Instructions)
-	p := b.send(b.form("/import", []string{"token", "three", "file", "journeyman: 1\ntitel: " + hostile}))
-	p.answers(422).shows("titel: is not a field") // the field and the rule
-	is.True(p.harmless())
-	is.Equal(b.send(b.form("/import", []string{"file", "a: &a [*a]"})).status, 422)
+	p := b.Send(b.Form("/import", []string{"token", "three", "file", "journeyman: 1\ntitel: " + dashboardtest.Hostile}))
+	p.Answers(422).Shows("titel: is not a field") // the field and the rule
+	is.True(p.Harmless())
+	is.Equal(b.Send(b.Form("/import", []string{"file", "a: &a [*a]"})).Status, 422)
 }

@@ -12,6 +12,7 @@ import (
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard"
 	"journeyman/handlers/dashboard/admin"
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -20,30 +21,30 @@ func TestSystemPage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	alive := true
-	s := newSite(t, func(c *dashboard.Config) {
+	s := dashboardtest.New(t, func(c *dashboard.Config) {
 		c.System = func() admin.System {
 			return admin.System{Shell: "confined", Layers: []admin.Layer{{Name: "namespaces", Active: true, Detail: "own root"}, {Name: "landlock"}},
 				SchedulerAlive: func() bool { return alive }, StartedAt: time.Now().Add(-3 * time.Hour)}
 		}
 	})
-	b := s.signIn("ann@example.com")
-	p := b.get("/settings/system")
-	p.answers(http.StatusOK).shows("0 running, 0 queued", "writable", "running", "Up for", "3 h 0 min", "own root", s.store.Dir(), "off: start the server with",
+	b := s.SignIn("ann@example.com")
+	p := b.Get("/settings/system")
+	p.Answers(http.StatusOK).Shows("0 running, 0 queued", "writable", "running", "Up for", "3 h 0 min", "own root", s.Store.Dir(), "off: start the server with",
 		"1,000,000 tokens (by the price table)", "before instructions and files", "being measured", "none since the start")
-	is.Equal(p.has("never", "Create a backup"), !storetest.OnServer())
-	is.NoErr(s.store.MeasureStorage(t.Context()))
-	_, err := s.store.EndPruning(t.Context(), 0, 0)
+	is.Equal(p.Has("never", "Create a backup"), !storetest.OnServer())
+	is.NoErr(s.Store.MeasureStorage(t.Context()))
+	_, err := s.Store.EndPruning(t.Context(), 0, 0)
 	is.NoErr(err)
-	b.get("/settings/system").shows("Tasks and their turns", "Webhook deliveries", "0 tasks, 0 webhook records")
+	b.Get("/settings/system").Shows("Tasks and their turns", "Webhook deliveries", "0 tasks, 0 webhook records")
 	alive = false
 	if !storetest.OnServer() {
-		_, err = s.store.Backup(t.Context(), io.Discard)
+		_, err = s.Store.Backup(t.Context(), io.Discard)
 		is.NoErr(err)
-		b.get("/settings/system").shows("just now")
+		b.Get("/settings/system").Shows("just now")
 	}
-	p = b.get("/settings/system")
-	p.shows("stopped: schedules do not run")
-	p.lacks("Create a backup")
+	p = b.Get("/settings/system")
+	p.Shows("stopped: schedules do not run")
+	p.Lacks("Create a backup")
 }
 
 // TestDoctorOnSystemPage runs the checks with the button, as a user who may see the page.
@@ -51,7 +52,7 @@ func TestDoctorOnSystemPage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	runs := 0
-	s := newSite(t, func(c *dashboard.Config) {
+	s := dashboardtest.New(t, func(c *dashboard.Config) {
 		c.Examine = func(ctx context.Context) []handlers.Checks {
 			runs++
 			_, limited := ctx.Deadline()
@@ -61,30 +62,30 @@ func TestDoctorOnSystemPage(t *testing.T) {
 				{Name: "free files", Status: handlers.CheckOK, Detail: "many"}}}}
 		}
 	})
-	other := s.stranger("eve@example.com") // an Owner of another organization than the one that runs the server
-	b := s.signIn("ann@example.com")
-	b.get("/settings/system").shows("The checks have not run", "Check now")
+	other := s.Stranger("eve@example.com") // an Owner of another organization than the one that runs the server
+	b := s.SignIn("ann@example.com")
+	b.Get("/settings/system").Shows("The checks have not run", "Check now")
 	is.Equal(runs, 0) // opening the page runs no checks
-	p := b.post("/settings/system/doctor", "")
-	is.Equal(p.location(), "/settings/system?done=checked#doctor")
-	b.get("/settings/system?done=checked").shows("The checks have finished", "1 failed, 0 warnings, 1 passed, 0 skipped", "3 MiB &lt;left&gt;", "delete what is not needed")
+	p := b.Post("/settings/system/doctor", "")
+	is.Equal(p.Location(), "/settings/system?done=checked#doctor")
+	b.Get("/settings/system?done=checked").Shows("The checks have finished", "1 failed, 0 warnings, 1 passed, 0 skipped", "3 MiB &lt;left&gt;", "delete what is not needed")
 	is.Equal(runs, 1)
-	b.get("/settings/system").shows("3 MiB &lt;left&gt;") // the result stays
-	p = other.get("/settings/system")
-	is.Equal(p.status, http.StatusForbidden)
-	p.shows("Only an Owner of the first organization of this server")
-	other.get("/settings").lacks("/settings/system")
-	is.Equal(other.post("/settings/system/doctor", "").status, http.StatusForbidden)
+	b.Get("/settings/system").Shows("3 MiB &lt;left&gt;") // the result stays
+	p = other.Get("/settings/system")
+	is.Equal(p.Status, http.StatusForbidden)
+	p.Shows("Only an Owner of the first organization of this server")
+	other.Get("/settings").Lacks("/settings/system")
+	is.Equal(other.Post("/settings/system/doctor", "").Status, http.StatusForbidden)
 	is.Equal(runs, 1)
-	is.True(s.store.Gate.BeginMaintenance())
-	is.Equal(b.post("/settings/system/doctor", "").location(), "/settings/system?done=checked#doctor") // the checks change nothing
+	is.True(s.Store.Gate.BeginMaintenance())
+	is.Equal(b.Post("/settings/system/doctor", "").Location(), "/settings/system?done=checked#doctor") // the checks change nothing
 	is.Equal(runs, 2)
-	newSite(t).signIn("ann@example.com").get("/settings/system").lacks("Check now") // a server without checks
+	dashboardtest.New(t).SignIn("ann@example.com").Get("/settings/system").Lacks("Check now") // a server without checks
 }
 
 func TestBrowserSystem(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(c *dashboard.Config) {
+	s := dashboardtest.New(t, func(c *dashboard.Config) {
 		c.Examine = func(context.Context) []handlers.Checks {
 			return []handlers.Checks{{Title: "Disk", List: []handlers.Check{{Name: "free space", Status: handlers.CheckOK, Detail: "47 GiB"},
 				{Name: "free files", Status: handlers.CheckFailed, Detail: "12 inodes are left", Advice: "delete many small files on this disk"}}},
@@ -92,7 +93,7 @@ func TestBrowserSystem(t *testing.T) {
 					Advice: "add a TXT record"}, {Name: "relay", Status: handlers.CheckSkipped, Detail: "none is set"}}}}
 		}
 	})
-	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w := newWindow(s).borrow(s.SignIn("ann@example.com"))
 	w.open("/settings")
 	w.click("System")
 	w.sees("Free on the disk")
@@ -107,9 +108,9 @@ func TestSystemPageOfNodes(t *testing.T) {
 	if !storetest.OnServer() {
 		t.Skip("several nodes need a database on a server: .ci/postgres runs a command with one")
 	}
-	s := newSiteOf(t, storetest.Open(t, store.Options{Node: &store.Node{URL: "http://node1.test:8080", Version: "7.8.9"}}))
-	b := s.signIn("ann@example.com")
-	p := b.get("/settings/system")
-	p.answers(http.StatusOK).shows("Nodes", "http://node1.test:8080", "7.8.9", "this node", "leader", "has renewed its lease")
-	p.lacks("has lost its lease", "The clock of this node differs")
+	s := dashboardtest.NewOf(t, storetest.Open(t, store.Options{Node: &store.Node{URL: "http://node1.test:8080", Version: "7.8.9"}}))
+	b := s.SignIn("ann@example.com")
+	p := b.Get("/settings/system")
+	p.Answers(http.StatusOK).Shows("Nodes", "http://node1.test:8080", "7.8.9", "this node", "leader", "has renewed its lease")
+	p.Lacks("has lost its lease", "The clock of this node differs")
 }

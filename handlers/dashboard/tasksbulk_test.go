@@ -5,104 +5,105 @@ import (
 	"strings"
 	"testing"
 
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-	"journeyman/store/people"
 	"journeyman/store/storetest"
+
+	"journeyman/store/people"
+
 	"journeyman/store/workers"
 )
 
 // TestManyTasks changes several tasks with one form, each as the user may, and checks the result in
 // the list.
 func TestManyTasks(t *testing.T) {
-	is, s := onSite(t)
+	is, s := dashboardtest.OnSite(t)
 	ctx := t.Context()
-	mo := s.join("mo@example.com", people.RoleMember)
-	ann, member := s.signIn("ann@example.com"), s.signIn("mo@example.com")
-	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
-	hidden := s.worker(s.owner, workers.NewWorker{Title: "Hidden", Visibility: workers.Private})
+	mo := s.Join("mo@example.com", people.RoleMember)
+	ann, member := s.SignIn("ann@example.com"), s.SignIn("mo@example.com")
+	w := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe"})
+	hidden := s.Worker(s.Owner, workers.NewWorker{Title: "Hidden", Visibility: workers.Private})
 	task := func(who people.Identity, worker workers.Worker, script ...string) string {
-		return s.carryOut(who, store.NewTurn{WorkerID: worker.ID, Input: scripted(script...)}).TaskID
+		return s.CarryOut(who, store.NewTurn{WorkerID: worker.ID, Input: dashboardtest.Scripted(script...)}).TaskID
 	}
-	failed, failedToo, fine := task(s.owner, w, "fail 400 no"), task(mo, w, "fail 400 no"), task(s.owner, w, "say x")
-	secret := task(s.owner, hidden, "fail 400 no")
+	failed, failedToo, fine := task(s.Owner, w, "fail 400 no"), task(mo, w, "fail 400 no"), task(s.Owner, w, "say x")
+	secret := task(s.Owner, hidden, "fail 400 no")
 
-	to := ann.post("/tasks", "do", "retry", "id", failed, "id", failedToo, "id", failed, "id", fine, "token", "one").location()
-	ann.get(to).shows("2 tasks run again.", "One task was not changed:")
-	again := ann.post("/tasks", "do", "retry", "id", failed, "token", "one").location() // a second click
+	to := ann.Post("/tasks", "do", "retry", "id", failed, "id", failedToo, "id", failed, "id", fine, "token", "one").Location()
+	ann.Get(to).Shows("2 tasks run again.", "One task was not changed:")
+	again := ann.Post("/tasks", "do", "retry", "id", failed, "token", "one").Location() // a second click
 	is.True(strings.Contains(again, "did=1") || strings.Contains(again, "why=state"))   // the same turn, which may still run
 	turns := func(id string) int64 {
-		got, _, err := s.store.Task(ctx, s.owner.Caller, id)
+		got, _, err := s.Store.Task(ctx, s.Owner.Caller, id)
 		is.NoErr(err)
 		return got.TurnCount
 	}
 	is.Equal([]int64{turns(failed), turns(failedToo), turns(fine)}, []int64{2, 2, 1})
 
 	// A member can neither archive tasks of another user's worker nor change hidden ones.
-	to = member.post("/tasks", "do", "archive", "id", fine, "id", secret, "id", "none", "back", "status=error&x=y").location()
+	to = member.Post("/tasks", "do", "archive", "id", fine, "id", secret, "id", "none", "back", "status=error&x=y").Location()
 	is.True(strings.HasPrefix(to, "/tasks?bulk=archive&did=0&not=3&status=error&why="))
-	to = member.post("/tasks", "do", "retry", "id", secret).location()
+	to = member.Post("/tasks", "do", "retry", "id", secret).Location()
 	is.True(strings.Contains(to, "did=0&not=1&why=rights"))
 	is.Equal(turns(secret), int64(1))
 
-	ann.get(ann.post("/tasks", "do", "archive", "id", fine).location()).shows("One task is archived.")
-	ann.get(ann.post("/tasks", "do", "cancel", "id", failed).location()).shows("the task has ended")
-	is.Equal(ann.post("/tasks", "do", "burn", "id", fine).status, http.StatusBadRequest)
+	ann.Get(ann.Post("/tasks", "do", "archive", "id", fine).Location()).Shows("One task is archived.")
+	ann.Get(ann.Post("/tasks", "do", "cancel", "id", failed).Location()).Shows("the task has ended")
+	is.Equal(ann.Post("/tasks", "do", "burn", "id", fine).Status, http.StatusBadRequest)
 	var many []string
 	for range 101 {
 		many = append(many, "id", "x")
 	}
-	is.Equal(ann.post("/tasks", append(many, "do", "cancel")...).status, http.StatusBadRequest)
+	is.Equal(ann.Post("/tasks", append(many, "do", "cancel")...).Status, http.StatusBadRequest)
 	// An address cannot put text or an invalid number on the page.
-	is.Equal(ann.get("/tasks?bulk=cancel&did=999999&not=1&why=<b>evil").has("999999 tasks"), false)
+	is.Equal(ann.Get("/tasks?bulk=cancel&did=999999&not=1&why=<b>evil").Has("999999 tasks"), false)
 }
 
 // TestRunAgainForWhom checks that a retry keeps the files, and that the instruction of a non-member
 // does not become that of a member.
 func TestRunAgainForWhom(t *testing.T) {
-	is, s, ann := asOwner(t)
-	w := s.worker(s.owner, workers.NewWorker{Title: "Scribe"})
-	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "talk", Input: scripted("say one")})
-	is.Equal(ann.send(ann.form("/tasks/talk", []string{"input", scripted("fail 400 no"), "budget", "low"}, "n.txt", "x")).status, 303)
-	is.Equal(s.ended("talk").Status, store.Failed)
-	is.True(strings.Contains(ann.post("/tasks", "do", "retry", "id", "talk", "token", "t").location(), "did=1"))
-	turn := s.ended("talk")
-	files, err := s.store.FilesByTurn(t.Context(), turn)
+	is, s, ann := dashboardtest.AsOwner(t)
+	w := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe"})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "talk", Input: dashboardtest.Scripted("say one")})
+	is.Equal(ann.Send(ann.Form("/tasks/talk", []string{"input", dashboardtest.Scripted("fail 400 no"), "budget", "low"}, "n.txt", "x")).Status, 303)
+	is.Equal(s.Ended("talk").Status, store.Failed)
+	is.True(strings.Contains(ann.Post("/tasks", "do", "retry", "id", "talk", "token", "t").Location(), "did=1"))
+	turn := s.Ended("talk")
+	files, err := s.Store.FilesByTurn(t.Context(), turn)
 	is.NoErr(err)
 	is.Equal([]int64{turn.Seq, int64(len(files))}, []int64{2, 1})
 
-	stranger := people.Identity{Caller: people.Caller{OrganizationID: s.owner.OrganizationID,
-		Trigger: people.TriggerEmail}}
-	s.carryOut(stranger, store.NewTurn{WorkerID: w.ID, TaskID: "mail", Input: scripted("fail 400 no")})
-	ann.get("/tasks/mail").lacks("turns/0/again")
-	ann.post("/tasks/mail/turns/0/again", "token", "x").
-		answers(http.StatusUnprocessableEntity).shows("from a non-member")
-	is.True(strings.Contains(ann.post("/tasks", "do", "retry", "id", "mail", "token", "t").location(), "did=0"))
-	is.Equal(s.ended("mail").Seq, int64(0)) // no turn of a member has the non-member's instruction
+	stranger := people.Identity{Caller: people.Caller{OrganizationID: s.Owner.OrganizationID, Trigger: people.TriggerEmail}}
+	s.CarryOut(stranger, store.NewTurn{WorkerID: w.ID, TaskID: "mail", Input: dashboardtest.Scripted("fail 400 no")})
+	ann.Get("/tasks/mail").Lacks("turns/0/again")
+	ann.Post("/tasks/mail/turns/0/again", "token", "x").
+		Answers(http.StatusUnprocessableEntity).Shows("from a non-member")
+	is.True(strings.Contains(ann.Post("/tasks", "do", "retry", "id", "mail", "token", "t").Location(), "did=0"))
+	is.Equal(s.Ended("mail").Seq, int64(0)) // no turn of a member has the non-member's instruction
 }
 
 // TestWaitingTasksComeFirst checks that tasks that wait for the user come first, and have their own
 // segment of the list.
 func TestWaitingTasksComeFirst(t *testing.T) {
-	is, s := onSite(t)
-	s.join("mo@example.com", people.RoleMember)
-	careful := s.worker(s.owner, workers.NewWorker{Title: "Careful",
-		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
-	plain := s.worker(s.owner, workers.NewWorker{Title: "Plain"})
-	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
-	asks := s.begin(s.owner, store.NewTurn{WorkerID: careful.ID, Title: "asks first", Input: scripted(calling("write_file", "path", "a.txt", "content", "x"), "say done")})
+	is, s := dashboardtest.OnSite(t)
+	s.Join("mo@example.com", people.RoleMember)
+	careful := s.Worker(s.Owner, workers.NewWorker{Title: "Careful", Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
+	plain := s.Worker(s.Owner, workers.NewWorker{Title: "Plain"})
+	ann, mo := s.SignIn("ann@example.com"), s.SignIn("mo@example.com")
+	asks := s.Begin(s.Owner, store.NewTurn{WorkerID: careful.ID, Title: "asks first", Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a.txt", "content", "x"), "say done")})
 	storetest.Eventually(t, "a task that asks", func() bool {
-		task, _, err := s.store.Task(t.Context(), s.owner.Caller, asks.TaskID)
+		task, _, err := s.Store.Task(t.Context(), s.Owner.Caller, asks.TaskID)
 		is.NoErr(err)
 		return task.Wait != nil
 	})
-	s.carryOut(s.owner, store.NewTurn{WorkerID: plain.ID, Title: "newer", Input: scripted("say x")})
-	s.carryOut(s.owner, store.NewTurn{WorkerID: plain.ID, Title: "broken", Input: scripted("fail 400 the sky fell")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: plain.ID, Title: "newer", Input: dashboardtest.Scripted("say x")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: plain.ID, Title: "broken", Input: dashboardtest.Scripted("fail 400 the sky fell")})
 
-	list := ann.get("/tasks")
-	is.Equal(list.listed(), []string{"asks first", "broken", "newer"}) // the first one only once
-	list.shows("asks: write_file", "Review", "the sky fell", "<title>(1) Tasks", "icon-waiting.svg")
-	is.Equal(ann.get("/tasks?show=waiting").listed(), []string{"asks first"})
-	is.Equal(mo.get("/tasks").listed(), []string{"broken", "newer", "asks first"}) // others decide
-	mo.get("/tasks").shows("waits for a person", "<title>Tasks")
-	mo.get("/tasks?show=waiting").shows("Nothing waits for you.")
+	list := ann.Get("/tasks")
+	is.Equal(list.Listed(), []string{"asks first", "broken", "newer"}) // the first one only once
+	list.Shows("asks: write_file", "Review", "the sky fell", "<title>(1) Tasks", "icon-waiting.svg")
+	is.Equal(ann.Get("/tasks?show=waiting").Listed(), []string{"asks first"})
+	is.Equal(mo.Get("/tasks").Listed(), []string{"broken", "newer", "asks first"}) // others decide
+	mo.Get("/tasks").Shows("waits for a person", "<title>Tasks")
+	mo.Get("/tasks?show=waiting").Shows("Nothing waits for you.")
 }

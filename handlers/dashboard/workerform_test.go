@@ -9,40 +9,31 @@ import (
 	"github.com/matryer/is"
 	"golang.org/x/net/html"
 
-	"journeyman/store/people"
+	"journeyman/handlers/dashboard/dashboardtest"
+
 	"journeyman/store/workers"
+
+	"journeyman/store/people"
 )
 
-// madeWorker returns the worker to whose page an answer redirects.
-func (s *site) madeWorker(p page) workers.Worker {
-	s.t.Helper()
-	id, _, _ := strings.Cut(strings.TrimPrefix(p.location(), "/workers/"), "/")
-	id, _, _ = strings.Cut(id, "?")
-	w, err := s.store.Workers.Worker(s.t.Context(), s.owner.Caller, id)
-	if err != nil {
-		s.t.Fatalf("%d %s: %v", p.status, p.location(), err)
-	}
-	return w
-}
-
 func TestFormWorker(t *testing.T) {
-	is, s, b := asOwner(t)
+	is, s, b := dashboardtest.AsOwner(t)
 	form := map[string]string{"title": "Clerk", "instructions": "Be brief.", "outputSchema": ` {"type": "object"} `, "model": "offline", "mcpTools": "crm"}
-	post := func(path string) page {
+	post := func(path string) dashboardtest.Page {
 		var fields []string
 		for name, v := range form {
 			fields = append(fields, name, v)
 		}
-		return b.post(path, fields...)
+		return b.Post(path, fields...)
 	}
-	w := s.madeWorker(post("/workers"))
+	w := s.MadeWorker(post("/workers"))
 	is.Equal(w.Visibility, workers.Public)
 	is.Equal(string(w.OutputSchema), `{"type": "object"}`)
 
 	settings := "/workers/" + w.ID + "/settings"
 	update := func() workers.Worker {
-		is.Equal(post(settings).status, http.StatusSeeOther)
-		now, err := s.store.Workers.Worker(t.Context(), s.owner.Caller, w.ID)
+		is.Equal(post(settings).Status, http.StatusSeeOther)
+		now, err := s.Store.Workers.Worker(t.Context(), s.Owner.Caller, w.ID)
 		is.NoErr(err)
 		return now
 	}
@@ -63,41 +54,41 @@ func TestFormWorker(t *testing.T) {
 	is.Equal(last.Version, now.Version) // these fields belong to no version
 	is.Equal(last.Title+last.Summary+string(last.Visibility), "Chief clerkxprivate")
 
-	p := b.post(settings, "outputSchema", "{", "summary", strings.Repeat("x", 81), "effort", "most", "temperature", "warm")
-	p.answers(http.StatusUnprocessableEntity).shows(`id="e-summary"`, `id="e-title"`, `id="e-outputSchema"`, `id="e-effort"`, `id="e-temperature"`) // all faults at once
+	p := b.Post(settings, "outputSchema", "{", "summary", strings.Repeat("x", 81), "effort", "most", "temperature", "warm")
+	p.Answers(http.StatusUnprocessableEntity).Shows(`id="e-summary"`, `id="e-title"`, `id="e-outputSchema"`, `id="e-effort"`, `id="e-temperature"`) // all faults at once
 }
 
 func TestFormWorkerOnce(t *testing.T) {
-	is, s, b := asOwner(t)
+	is, s, b := dashboardtest.AsOwner(t)
 	ids := make([]string, 8)
 	var wg sync.WaitGroup
 	for i := range ids {
 		wg.Go(func() {
-			ids[i] = b.post("/workers", "from", "prompt", "prompt", "sums up minutes", "token", "one").location()
+			ids[i] = b.Post("/workers", "from", "prompt", "prompt", "sums up minutes", "token", "one").Location()
 		})
 	}
 	wg.Wait()
 	for _, id := range ids {
 		is.Equal(id, ids[0])
 	}
-	w := s.madeWorker(page{header: http.Header{"Location": {ids[0]}}})
+	w := s.MadeWorker(dashboardtest.Page{Header: http.Header{"Location": {ids[0]}}})
 	is.True(w.Instructions != "" && w.Title != "")
-	others, _, err := s.store.Workers.List(t.Context(), s.owner.Caller, workers.Query{Limit: 10})
+	others, _, err := s.Store.Workers.List(t.Context(), s.Owner.Caller, workers.Query{Limit: 10})
 	is.NoErr(err)
 	is.Equal(len(others), 1)
-	s.join("mo@example.com", people.RoleMember)
+	s.Join("mo@example.com", people.RoleMember)
 	same := []string{"title", "x", "token", "two"}
-	mine := s.madeWorker(b.post("/workers", same...))
-	theirs := s.madeWorker(s.signIn("mo@example.com").post("/workers", same...))
+	mine := s.MadeWorker(b.Post("/workers", same...))
+	theirs := s.MadeWorker(s.SignIn("mo@example.com").Post("/workers", same...))
 	is.True(theirs.ID != mine.ID) // a token belongs to its user
-	is.Equal(s.madeWorker(b.post("/workers", same...)).ID, mine.ID)
-	first, second := s.madeWorker(b.post("/workers", "title", "x")), s.madeWorker(b.post("/workers", "title", "x"))
+	is.Equal(s.MadeWorker(b.Post("/workers", same...)).ID, mine.ID)
+	first, second := s.MadeWorker(b.Post("/workers", "title", "x")), s.MadeWorker(b.Post("/workers", "title", "x"))
 	is.True(first.ID != second.ID) // without a token nothing is remembered
 }
 
 // TestTwoPeopleEdit opens the settings of a worker in two browsers and saves both forms.
 func TestTwoPeopleEdit(t *testing.T) {
-	_, s, b := asOwner(t)
+	_, s, b := dashboardtest.AsOwner(t)
 	for name, tt := range map[string]struct {
 		theirs     workers.Patch
 		change     []string // fields of the second form that its user changed
@@ -109,27 +100,22 @@ func TestTwoPeopleEdit(t *testing.T) {
 			http.StatusSeeOther, "Mine. Clerk offline", "", ""},
 		"different, of no version": {workers.Patch{Title: new("Theirs")}, []string{"instructions", "Mine."},
 			http.StatusSeeOther, "Mine. Theirs ", "", ""},
-		"the same field": {workers.Patch{Instructions: new("Theirs."), Model: new("offline")}, []string{"instructions",
-			"Mine."},
+		"the same field": {workers.Patch{Instructions: new("Theirs."), Model: new("offline")}, []string{"instructions", "Mine."},
 			http.StatusConflict, "Theirs. Clerk offline", "Theirs.", "Mine."},
-		"the same title": {workers.Patch{Title: new("Theirs")}, []string{"title", "Mine"}, http.StatusConflict,
-			"Be brief. Theirs ", "Theirs", "Mine"},
-		"the same value": {workers.Patch{Instructions: new("Same.")}, []string{"instructions", "Same."},
-			http.StatusSeeOther, "Same. Clerk ", "", ""},
-		"nothing": {workers.Patch{Instructions: new("Theirs.")}, nil, http.StatusSeeOther, "Theirs. Clerk ", "",
-			""},
-		"tools and approvals": {workers.Patch{ApprovalTools: &[]string{"shell"}}, []string{"toolsMode", "only", "tools",
-			"read_file"}, http.StatusSeeOther, "Be brief. Clerk  read_file shell", "", ""},
+		"the same title":      {workers.Patch{Title: new("Theirs")}, []string{"title", "Mine"}, http.StatusConflict, "Be brief. Theirs ", "Theirs", "Mine"},
+		"the same value":      {workers.Patch{Instructions: new("Same.")}, []string{"instructions", "Same."}, http.StatusSeeOther, "Same. Clerk ", "", ""},
+		"nothing":             {workers.Patch{Instructions: new("Theirs.")}, nil, http.StatusSeeOther, "Theirs. Clerk ", "", ""},
+		"tools and approvals": {workers.Patch{ApprovalTools: &[]string{"shell"}}, []string{"toolsMode", "only", "tools", "read_file"}, http.StatusSeeOther, "Be brief. Clerk  read_file shell", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			w := s.worker(s.owner, workers.NewWorker{Title: "Clerk", Instructions: "Be brief."})
+			w := s.Worker(s.Owner, workers.NewWorker{Title: "Clerk", Instructions: "Be brief."})
 			settings := "/workers/" + w.ID + "/settings"
-			values := formValues(b.get(settings).body)
+			values := formValues(b.Get(settings).Body)
 			is.Equal(values["revision"], w.Revision())
-			_, err := s.store.Workers.UpdateWorker(t.Context(), s.owner.Caller, w.ID, tt.theirs)
+			_, err := s.Store.Workers.UpdateWorker(t.Context(), s.Owner.Caller, w.ID, tt.theirs)
 			is.NoErr(err)
-			send := func() page {
+			send := func() dashboardtest.Page {
 				for i := 0; i+1 < len(tt.change); i += 2 {
 					values[tt.change[i]] = tt.change[i+1]
 				}
@@ -137,11 +123,11 @@ func TestTwoPeopleEdit(t *testing.T) {
 				for field, v := range values {
 					fields = append(fields, field, v)
 				}
-				return b.post(settings, fields...)
+				return b.Post(settings, fields...)
 			}
 			p := send()
-			is.Equal(p.status, tt.status)
-			now, err := s.store.Workers.Worker(t.Context(), s.owner.Caller, w.ID)
+			is.Equal(p.Status, tt.status)
+			now, err := s.Store.Workers.Worker(t.Context(), s.Owner.Caller, w.ID)
 			is.NoErr(err)
 			got := now.Instructions + " " + now.Title + " " + now.Settings.Model
 			if len(now.Settings.ApprovalTools) > 0 {
@@ -151,12 +137,12 @@ func TestTwoPeopleEdit(t *testing.T) {
 			if tt.status != http.StatusConflict {
 				return
 			}
-			p.shows("Somebody else changed this", tt.says, tt.form) // the page shows both
+			p.Shows("Somebody else changed this", tt.says, tt.form) // the page shows both
 			// The values of the page can be saved.
-			values = formValues(p.body)
+			values = formValues(p.Body)
 			is.Equal(values["revision"], now.Revision())
 			is.Equal(values["model"], now.Settings.Model) // the other user's changes stay
-			is.Equal(send().status, http.StatusSeeOther)
+			is.Equal(send().Status, http.StatusSeeOther)
 		})
 	}
 }

@@ -10,44 +10,27 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-	"journeyman/store/db"
-	"journeyman/store/people"
 	"journeyman/store/storetest"
+
 	"journeyman/store/workers"
+
+	"journeyman/store/people"
 )
 
-var scheduleLinks = regexp.MustCompile(`<a class="button quiet" href="(/workers/[^"]*/schedules/sch_[^"]*)">`)
-
-// schedules returns the addresses of the schedules on a page.
-func (p page) schedules() (list []string) {
-	for _, m := range scheduleLinks.FindAllStringSubmatch(p.body, -1) {
-		list = append(list, m[1])
-	}
-	return list
-}
-
-// schedule creates a schedule of a worker as the owner.
-func (s *site) schedule(w workers.Worker, input string, when store.When) store.Schedule {
-	s.t.Helper()
-	made, _, err := s.store.CreateSchedule(s.t.Context(), s.owner.Caller,
-		store.NewSchedule{WorkerID: w.ID, Input: input, Budget: store.BudgetLow, When: when}, db.IdempotencyKey{})
-	s.ok(err)
-	return made
-}
-
 // inBerlin starts a site whose schedules have that time zone.
-func inBerlin(t *testing.T) (*site, *time.Location) {
+func inBerlin(t *testing.T) (*dashboardtest.Site, *time.Location) {
 	t.Helper()
 	zone, err := time.LoadLocation("Europe/Berlin")
 	is.New(t).NoErr(err)
-	return newSiteOf(t, storetest.Open(t, store.Options{Timezone: zone})), zone
+	return dashboardtest.NewOf(t, storetest.Open(t, store.Options{Timezone: zone})), zone
 }
 
 func TestScheduleIsMade(t *testing.T) {
 	t.Parallel()
 	s, zone := inBerlin(t)
-	b := s.signIn("ann@example.com")
+	b := s.SignIn("ann@example.com")
 	later := time.Now().In(zone).Add(48 * time.Hour).Truncate(time.Minute)
 	for name, tt := range map[string]struct {
 		form []string
@@ -67,29 +50,29 @@ func TestScheduleIsMade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			w := s.worker(s.owner, workers.NewWorker{})
+			w := s.Worker(s.Owner, workers.NewWorker{})
 			path := "/workers/" + w.ID + "/schedules"
-			form := append([]string{"input", hostile + "\r\n", "budget", "low", "token", "t"}, tt.form...)
+			form := append([]string{"input", dashboardtest.Hostile + "\r\n", "budget", "low", "token", "t"}, tt.form...)
 			for range 2 { // a double click
-				is.Equal(b.post(path, form...).location(), path+"?done=schedule-made")
+				is.Equal(b.Post(path, form...).Location(), path+"?done=schedule-made")
 			}
-			list, err := s.store.Schedules(t.Context(), s.owner.Caller, w.ID)
+			list, err := s.Store.Schedules(t.Context(), s.Owner.Caller, w.ID)
 			is.NoErr(err)
 			is.Equal(len(list), 1)
 			is.Equal(list[0].When, tt.when)
 			is.Equal(list[0].Budget, store.BudgetLow)
-			is.Equal(list[0].Input, hostile+"\n")
-			p := b.get(path)
-			is.True(p.has(tt.says...) && p.harmless())
-			p.shows("Times are in Europe/Berlin")
+			is.Equal(list[0].Input, dashboardtest.Hostile+"\n")
+			p := b.Get(path)
+			is.True(p.Has(tt.says...) && p.Harmless())
+			p.Shows("Times are in Europe/Berlin")
 
 			// The form shows the schedule, and saving it unchanged changes no time.
-			own := p.schedules()[0]
-			p = b.get(own)
-			is.True(p.has(fmt.Sprintf(`value="%s" checked`, tt.when.Type)) && p.harmless())
+			own := p.Schedules()[0]
+			p = b.Get(own)
+			is.True(p.Has(fmt.Sprintf(`value="%s" checked`, tt.when.Type)) && p.Harmless())
 			again := append([]string{"input", "else", "budget", "high", "when.type", string(tt.when.Type)}, shownFields(p)...)
-			is.Equal(b.post(own, again...).location(), path+"?done=schedule-changed")
-			now, err := s.store.Schedule(t.Context(), s.owner.Caller, w.ID, list[0].ID)
+			is.Equal(b.Post(own, again...).Location(), path+"?done=schedule-changed")
+			now, err := s.Store.Schedule(t.Context(), s.Owner.Caller, w.ID, list[0].ID)
 			is.NoErr(err)
 			is.Equal(now.NextRunAt, list[0].NextRunAt)
 			is.Equal(now.When, tt.when)
@@ -101,9 +84,9 @@ func TestScheduleIsMade(t *testing.T) {
 var shownField = regexp.MustCompile(`name="(when\.[a-zA-Z]+)" type="[a-z-]+"[^>]* value="([^"]*)"|<select id="f-([a-zA-Z]+Unit)"|<option value="([0-9]+)" selected`)
 
 // shownFields returns the fields of a schedule's time that its form shows.
-func shownFields(p page) (fields []string) {
+func shownFields(p dashboardtest.Page) (fields []string) {
 	unit := ""
-	for _, m := range shownField.FindAllStringSubmatch(p.body, -1) {
+	for _, m := range shownField.FindAllStringSubmatch(p.Body, -1) {
 		switch {
 		case m[1] != "":
 			fields = append(fields, m[1], strings.ReplaceAll(m[2], "&#43;", "+"))
@@ -119,9 +102,9 @@ func shownFields(p page) (fields []string) {
 func TestScheduleRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := inBerlin(t)
-	b := s.signIn("ann@example.com")
-	w := s.worker(s.owner, workers.NewWorker{})
-	made := s.schedule(w, "x", store.When{Type: store.Interval, IntervalSeconds: 3600})
+	b := s.SignIn("ann@example.com")
+	w := s.Worker(s.Owner, workers.NewWorker{})
+	made := s.Schedule(w, "x", store.When{Type: store.Interval, IntervalSeconds: 3600})
 	for name, tt := range map[string]struct {
 		form []string
 		id   string // of the field with the fault
@@ -135,22 +118,22 @@ func TestScheduleRefused(t *testing.T) {
 		"endless":        {[]string{"when.type", "delayed", "when.delayInSeconds", "1e300", "delayUnit", "86400"}, "e-when.delayInSeconds"},
 		"no unit":        {[]string{"when.type", "delayed", "when.delayInSeconds", "1", "delayUnit", "x"}, "e-when.delayInSeconds"},
 		"past":           {[]string{"when.type", "scheduled", "when.date", "2001-01-01T00:00"}, "e-when.date"},
-		"no date":        {[]string{"when.type", "scheduled", "when.date", hostile}, "e-when.date"},
+		"no date":        {[]string{"when.type", "scheduled", "when.date", dashboardtest.Hostile}, "e-when.date"},
 		"no instruction": {[]string{"when.type", "cron", "when.cron", "* * * * *", "input", " "}, "e-input"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			form := append(tt.form, "input", hostile, "budget", "low")
+			form := append(tt.form, "input", dashboardtest.Hostile, "budget", "low")
 			for _, path := range []string{"/workers/" + w.ID + "/schedules", "/workers/" + w.ID + "/schedules/" + made.ID} {
-				p := b.post(path, form...)
-				is.Equal(p.status, http.StatusUnprocessableEntity)
-				is.True(p.harmless())
-				is.True(tt.id == "" || p.has(`id="`+tt.id+`"`))
-				p.shows(`class="error"`)
+				p := b.Post(path, form...)
+				is.Equal(p.Status, http.StatusUnprocessableEntity)
+				is.True(p.Harmless())
+				is.True(tt.id == "" || p.Has(`id="`+tt.id+`"`))
+				p.Shows(`class="error"`)
 			}
 		})
 	}
-	list, err := s.store.Schedules(t.Context(), s.owner.Caller, w.ID)
+	list, err := s.Store.Schedules(t.Context(), s.Owner.Caller, w.ID)
 	if err != nil || len(list) != 1 || list[0].Input != "x" {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -160,55 +143,55 @@ func TestScheduleButtons(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s, _ := inBerlin(t)
-	b := s.signIn("ann@example.com")
-	w := s.worker(s.owner, workers.NewWorker{})
+	b := s.SignIn("ann@example.com")
+	w := s.Worker(s.Owner, workers.NewWorker{})
 	path := "/workers/" + w.ID + "/schedules"
-	b.get(path).shows("There are no schedules yet", "curl "+s.url+"/api/workers/"+w.ID+"/schedules")
-	b.post(path, "input", scripted("say done"), "budget", "low", "when.type", "interval", "when.intervalSeconds", "1", "intervalUnit", "3600")
-	own := b.get(path).schedules()[0]
+	b.Get(path).Shows("There are no schedules yet", "curl "+s.URL+"/api/workers/"+w.ID+"/schedules")
+	b.Post(path, "input", dashboardtest.Scripted("say done"), "budget", "low", "when.type", "interval", "when.intervalSeconds", "1", "intervalUnit", "3600")
+	own := b.Get(path).Schedules()[0]
 
-	is.Equal(b.post(own+"/pause").location(), path+"?done=schedule-paused")
-	b.get(path).shows("paused</span>", "none while it is paused", own+"/resume")
-	is.Equal(b.post(own+"/resume").location(), path+"?done=schedule-resumed")
-	b.get(path).shows(own + "/pause")
+	is.Equal(b.Post(own+"/pause").Location(), path+"?done=schedule-paused")
+	b.Get(path).Shows("paused</span>", "none while it is paused", own+"/resume")
+	is.Equal(b.Post(own+"/resume").Location(), path+"?done=schedule-resumed")
+	b.Get(path).Shows(own + "/pause")
 
-	first := b.post(own+"/run", "token", "t").location()
+	first := b.Post(own+"/run", "token", "t").Location()
 	is.True(strings.HasPrefix(first, "/tasks/"))
-	is.Equal(b.post(own+"/run", "token", "t").location(), first)
-	turn := s.ended(strings.TrimPrefix(first, "/tasks/"))
+	is.Equal(b.Post(own+"/run", "token", "t").Location(), first)
+	turn := s.Ended(strings.TrimPrefix(first, "/tasks/"))
 	is.Equal(turn.Status, store.Completed)
 	is.Equal(turn.TriggeredBy, people.TriggerSchedule)
 
-	is.Equal(b.post(own+"/cancel").location(), path+"?done=schedule-cancelled")
-	b.get(path).shows("There are no schedules yet")
-	is.Equal(b.get(own).status, http.StatusNotFound)
+	is.Equal(b.Post(own+"/cancel").Location(), path+"?done=schedule-cancelled")
+	b.Get(path).Shows("There are no schedules yet")
+	is.Equal(b.Get(own).Status, http.StatusNotFound)
 }
 
 func TestSchedulePages(t *testing.T) {
-	is, s, b := asOwner(t)
-	w := s.worker(s.owner, workers.NewWorker{})
+	is, s, b := dashboardtest.AsOwner(t)
+	w := s.Worker(s.Owner, workers.NewWorker{})
 	for i := range 45 {
-		s.schedule(w, strings.Repeat("long ", 1000), store.When{Type: store.Interval, IntervalSeconds: float64(3600 + i)})
+		s.Schedule(w, strings.Repeat("long ", 1000), store.When{Type: store.Interval, IntervalSeconds: float64(3600 + i)})
 	}
 	path := "/workers/" + w.ID + "/schedules"
-	p := b.get(path)
+	p := b.Get(path)
 	for _, want := range []int{20, 20, 5} {
-		is.Equal(len(p.schedules()), want)
-		p.smallerThan(50 << 10)
+		is.Equal(len(p.Schedules()), want)
+		p.SmallerThan(50 << 10)
 		if want == 20 {
-			p = b.get(link(p, "Next page"))
+			p = b.Get(link(p, "Next page"))
 		}
 	}
-	is.True(p.has("Previous page") && !p.has("Next page"))
+	is.True(p.Has("Previous page") && !p.Has("Next page"))
 	for _, page := range []string{"99", "-1", "x", "9223372036854775808"} {
-		is.Equal(b.get(path+"?page="+page).status, http.StatusOK)
+		is.Equal(b.Get(path+"?page="+page).Status, http.StatusOK)
 	}
 }
 
 // TestPreviewRuns requests the next runs of rules that a user types.
 func TestPreviewRuns(t *testing.T) {
-	_, s, b := asOwner(t)
-	w := s.worker(s.owner, workers.NewWorker{Title: "Clerk"})
+	_, s, b := dashboardtest.AsOwner(t)
+	w := s.Worker(s.Owner, workers.NewWorker{Title: "Clerk"})
 	for name, tt := range map[string]struct {
 		query  string
 		status int
@@ -226,10 +209,10 @@ func TestPreviewRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			p := b.get("/workers/" + w.ID + "/next-runs?" + tt.query)
-			is.Equal(p.status, tt.status)
-			is.Equal(len(strings.Split(strings.TrimSpace(p.body), "\n")), tt.lines)
-			p.shows(tt.says) // the times, or the fault
+			p := b.Get("/workers/" + w.ID + "/next-runs?" + tt.query)
+			is.Equal(p.Status, tt.status)
+			is.Equal(len(strings.Split(strings.TrimSpace(p.Body), "\n")), tt.lines)
+			p.Shows(tt.says) // the times, or the fault
 		})
 	}
 }
