@@ -16,7 +16,6 @@ import (
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/storetest"
-
 	"journeyman/store/workers"
 )
 

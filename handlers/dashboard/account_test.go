@@ -13,7 +13,6 @@ import (
 
 	"journeyman/handlers/dashboard"
 	"journeyman/handlers/dashboard/dashboardtest"
-
 	"journeyman/store/people"
 )
 

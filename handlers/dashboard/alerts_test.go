@@ -11,10 +11,8 @@ import (
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
 	"journeyman/store/db"
-	"journeyman/store/storetest"
-
 	"journeyman/store/people"
-
+	"journeyman/store/storetest"
 	"journeyman/store/workers"
 )
 

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"journeyman/handlers/dashboard/dashboardtest"
-
 	"journeyman/store/workers"
 )
 

@@ -15,11 +15,9 @@ import (
 
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-	"journeyman/store/storetest"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // under is the path of the base URL in these tests. It is also the beginning of a page's address.
@@ -279,7 +277,7 @@ func TestBasePathOfStream(t *testing.T) {
 	w := s.Worker(s.Owner, workers.NewWorker{Title: "Printer", Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
 	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a", "content", "x"), "say over")})
 	s.Approval("one")
-	address := streamOf(b.Get("/tasks/one"))
+	address := dashboardtest.StreamOf(b.Get("/tasks/one"))
 	is.True(strings.HasPrefix(address, under+"/tasks/one/"))
 	text := ""
 	b.Live(strings.TrimPrefix(address, under)+"&has=0", "", func(u dashboardtest.Update) bool {
@@ -300,7 +298,7 @@ func TestBasePathOfPrograms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			s := proxiedSite(t, wellKnown)
-			session, err := s.Connect(t, program(t, s.SignIn("ann@example.com"), "allow"))
+			session, err := s.Connect(t, dashboardtest.Program(t, s.SignIn("ann@example.com"), "allow"))
 			is.NoErr(err)
 			is.NoErr(session.Close())
 			s.Visitor().Get("/api/openapi.json").Shows(`"servers":[{"url":"` + under + `/"`)

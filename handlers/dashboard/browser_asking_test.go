@@ -5,7 +5,6 @@ import (
 
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-
 	"journeyman/store/workers"
 )
 

@@ -10,7 +10,6 @@ import (
 
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-
 	"journeyman/store/workers"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-
+	"journeyman/store/storetest"
 	"journeyman/store/workers"
 )
 
@@ -140,4 +140,56 @@ func TestBrowserKeyboard(t *testing.T) {
 	w.script(true)
 	w.open("/search?q=jute")
 	w.look("search")
+}
+
+func TestBrowserMail(t *testing.T) {
+	is, s, worker, receive := newMailSite(t)
+	w := newWindow(s).borrow(s.SignIn("ann@example.com"))
+	w.open("/mail")
+	w.sees("There is no mail yet", "swaks --server 127.0.0.1:2525", worker.ID+"@mail.example")
+	w.look("mail-empty")
+	w.click("Held")
+	w.arrives("/mail/held")
+	w.look("mail-held-empty")
+
+	receive("eve@elsewhere.example", dashboardtest.HostileMail)
+	w.open("/mail/held")
+	w.look("mail-held")
+	w.click("<img src=x")
+	w.sees(`</pre><script>alert("text")</script>`)
+	w.click("Header")
+	w.look("mail-message")
+	w.click("Release to the worker")
+	w.sees("The mail is released")
+	w.click("Open the task")
+	w.until("the task", "location.pathname.startsWith('/tasks/')")
+	w.until("its end", "document.querySelector('#main').innerText.includes('Done')")
+
+	w.open("/mail/outbox")
+	w.sees("eve@elsewhere.example", "Queued")
+	w.look("mail-outbox")
+	w.click("(not written yet)")
+	w.click("Send now")
+	w.sees("The reply will be sent as soon as possible.")
+	w.look("mail-reply")
+	is.Equal(w.asked(), "")
+}
+
+func TestBrowserUsage(t *testing.T) {
+	_, s, w := inBrowser(t)
+	w.open("/usage")
+	w.look("usage-empty")
+	s.Used(7, 90)
+	limit := 25.0
+	storetest.CapCredits(t, s.Store, s.Owner.Caller, &limit)
+	w.open("/usage")
+	w.look("usage")
+	w.click("90 days")
+	w.sees("in the last 90 days")
+	w.click("Turns")
+	w.sees("Turns by day and worker")
+	w.click("Trigger")
+	w.sees("Turns by day and trigger")
+	w.click("Day by day")
+	w.look("usage-90")
 }

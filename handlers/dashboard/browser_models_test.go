@@ -15,8 +15,8 @@ import (
 func TestBrowserFirstAnswer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	p := newFakeProvider(t)
-	p.says.Store("Four. It is the sum of two and two.")
+	p := dashboardtest.NewFakeProvider(t)
+	p.Says.Store("Four. It is the sum of two and two.")
 	w := newWindow(dashboardtest.New(t))
 	started, clicks := time.Now(), 0
 	click := func(label string) { clicks++; w.click(label) }
@@ -35,7 +35,7 @@ func TestBrowserFirstAnswer(t *testing.T) {
 	const card = "document.querySelector('[aria-labelledby=k-openai-compatible]')"
 	w.until("the form", card)
 	w.text(card + ".elements.baseUrl.value = " + quoted(p.URL+"/v1"))
-	w.text(card + ".elements.key.value = " + quoted(modelKey))
+	w.text(card + ".elements.key.value = " + quoted(dashboardtest.ModelKey))
 	w.text(card + ".querySelector('footer button').click()")
 	clicks += 2
 	w.sees("small answered in")
@@ -53,11 +53,11 @@ func TestBrowserFirstAnswer(t *testing.T) {
 // the default.
 func TestBrowserModels(t *testing.T) {
 	is, s := dashboardtest.OnSite(t)
-	p, b := newFakeProvider(t), s.SignIn("ann@example.com")
+	p, b := dashboardtest.NewFakeProvider(t), s.SignIn("ann@example.com")
 	w := newWindow(s).borrow(b)
 	w.open("/settings/models")
 	w.look("models-none")
-	is.Equal(p.connected(b, "box").Status, 303)
+	is.Equal(p.Connected(b, "box").Status, 303)
 	b.Post("/settings/models/providers", "kind", "anthropic", "baseUrl", p.URL, "key", "sk-ant-wrong-0123456789")
 	b.Post("/settings/models/providers", "kind", "ollama", "baseUrl", "http://127.0.0.1:1")
 	b.Post("/settings/models/default", "was", "box:small", "do", "add", "model", "box:large")

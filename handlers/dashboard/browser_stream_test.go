@@ -8,7 +8,6 @@ import (
 
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-
 	"journeyman/store/workers"
 )
 

@@ -13,7 +13,6 @@ import (
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
 	"journeyman/store/ordertest"
-
 	"journeyman/store/workers"
 )
 

@@ -41,10 +41,6 @@ const (
 	axeFile             = "../../.ci/node_modules/axe-core/axe.min.js"
 	// patience is the longest time that a test waits for the browser.
 	patience = time.Minute
-	// maxPage is the largest size of a page, in bytes.
-	maxPage = 60 << 10
-	// maxLongPage is the same for a task whose texts all reach their limits.
-	maxLongPage = 256 << 10
 )
 
 // A window is a window of a real browser. The test fails at its end if a page caused a problem: an
@@ -384,8 +380,8 @@ func (w *window) size(width int64, scheme string) {
 // SCREENSHOTS gets pictures of it under that name.
 func (w *window) look(name string) {
 	w.T.Helper()
-	if size := w.text("performance.getEntriesByType('navigation')[0].decodedBodySize"); len(size) > 5 || len(size) == 5 && size > fmt.Sprint(maxPage) {
-		w.T.Errorf("%s: the page has %s bytes, more than %d", name, size, maxPage)
+	if size := w.text("performance.getEntriesByType('navigation')[0].decodedBodySize"); len(size) > 5 || len(size) == 5 && size > fmt.Sprint(dashboardtest.MaxPage) {
+		w.T.Errorf("%s: the page has %s bytes, more than %d", name, size, dashboardtest.MaxPage)
 	}
 	for _, width := range []int64{1280, 360} {
 		for _, scheme := range []string{"light", "dark"} {

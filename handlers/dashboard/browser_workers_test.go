@@ -10,10 +10,8 @@ import (
 	"testing"
 
 	"journeyman/handlers/dashboard/dashboardtest"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestBrowserWorkerOfTask keeps a worker that a task made.
@@ -195,7 +193,7 @@ func TestBrowserFiles(t *testing.T) {
 	w := newWindow(s).borrow(b)
 	w.open("/workers/" + wrk.ID + "/files")
 	w.look("worker-files-none")
-	png, err := base64.StdEncoding.DecodeString(pixel)
+	png, err := base64.StdEncoding.DecodeString(dashboardtest.Pixel)
 	is.NoErr(err)
 	pdf, err := os.ReadFile("testdata/one.pdf")
 	is.NoErr(err)

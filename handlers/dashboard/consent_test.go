@@ -1,7 +1,6 @@
 package dashboard_test
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -9,37 +8,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/matryer/is"
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
-
 	"journeyman/store/people"
 )
-
-// program returns the OAuth handler of the official SDK's client. Its user decides in b.
-func program(t *testing.T, b *dashboardtest.Browser, decision string) *auth.AuthorizationCodeHandler {
-	t.Helper()
-	h, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
-		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
-			ClientName: "Assistant <b>", RedirectURIs: []string{dashboardtest.Callback}, TokenEndpointAuthMethod: "none"}},
-		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-			q := b.Decide(t, args.URL, decision)
-			return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
-		}})
-	is.New(t).NoErr(err)
-	return h
-}
 
 func TestClientConnectsByOAuth(t *testing.T) {
 	is, s := dashboardtest.OnSite(t)
 	s.Join("bob@example.com", people.RoleMember)
 	bob := s.SignIn("bob@example.com")
-	h := program(t, bob, "allow")
+	h := dashboardtest.Program(t, bob, "allow")
 	c, err := s.Connect(t, h)
 	is.NoErr(err)
 	run, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "list_workers", Arguments: map[string]any{}})
@@ -69,9 +50,9 @@ func TestClientConnectsByOAuth(t *testing.T) {
 
 func TestConsentIsDenied(t *testing.T) {
 	is, s, ann := dashboardtest.AsOwner(t)
-	_, err := s.Connect(t, program(t, ann, "deny"))
+	_, err := s.Connect(t, dashboardtest.Program(t, ann, "deny"))
 	is.True(err != nil) // connected although the user denied
-	_, err = s.Connect(t, program(t, ann, ""))
+	_, err = s.Connect(t, dashboardtest.Program(t, ann, ""))
 	is.True(err != nil) // a form without a decision allows
 	grants, err := s.Store.People.OAuthGrants(t.Context(), s.Owner.Caller)
 	is.NoErr(err)

@@ -7,10 +7,8 @@ import (
 
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestDecisionByLink decides without signing in.

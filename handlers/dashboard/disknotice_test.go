@@ -10,9 +10,8 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/gate"
-	"journeyman/store/storetest"
-
 	"journeyman/store/people"
+	"journeyman/store/storetest"
 )
 
 // TestDiskNotice shows pages while the disk fills up. Users who may see the system get the notice

@@ -7,7 +7,6 @@ import (
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
 	"journeyman/store/ordertest"
-
 	"journeyman/store/workers"
 )
 

@@ -9,7 +9,6 @@ import (
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
 	"journeyman/store/visible"
-
 	"journeyman/store/workers"
 )
 

@@ -8,10 +8,8 @@ import (
 
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-	"journeyman/store/storetest"
-
 	"journeyman/store/people"
-
+	"journeyman/store/storetest"
 	"journeyman/store/workers"
 )
 

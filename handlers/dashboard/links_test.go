@@ -9,7 +9,6 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers/dashboard/dashboardtest"
-
 	"journeyman/store/people"
 )
 

@@ -8,16 +8,9 @@ import (
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
 	"journeyman/store/ordertest"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
-
-// streamOf returns the address of the live part of a page.
-func streamOf(p dashboardtest.Page) string {
-	return strings.ReplaceAll(regexp.MustCompile(`data-stream="([^"]+)"`).FindStringSubmatch(p.Body)[1], "&amp;", "&")
-}
 
 // TestLivePieces reads the updates of a hostile turn. They must be as harmless as a page, and a
 // reconnecting browser gets only the pieces that it does not have.
@@ -27,7 +20,7 @@ func TestLivePieces(t *testing.T) {
 	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "live", Title: evil, Input: evil + "\n\n" + dashboardtest.Scripted("think "+evil, "say "+evil,
 		dashboardtest.Calling("write_file", "path", "a.html", "content", evil), dashboardtest.Calling("read_file", "path", evil), dashboardtest.Calling("list_files"), "say # The **end** "+evil)})
 	id := s.Approval("live")
-	address := streamOf(b.Get("/tasks/live"))
+	address := dashboardtest.StreamOf(b.Get("/tasks/live"))
 	waits := b.Live(address, "", func(u dashboardtest.Update) bool { return strings.Contains(u.Text(), "Waiting for your approval") })
 	last := waits[len(waits)-1]
 	is.True(strings.Contains(last.Text(), `name="decision" value="approve"`)) // the update holds the card of the approval

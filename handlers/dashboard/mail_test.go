@@ -15,11 +15,9 @@ import (
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/mail"
 	"journeyman/store"
-	"journeyman/store/storetest"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // newMailSite starts a site that receives mail. It accepts mail of friend.example and holds other
@@ -42,27 +40,9 @@ func newMailSite(t *testing.T) (is *is.I, s *dashboardtest.Site, worker workers.
 	}
 }
 
-const hostileMail = `From: "<script>alert(1)</script>" <eve@elsewhere.example>
-Subject: <img src=x onerror=alert(1)> "quoted'
-Message-ID: <1@elsewhere.example>
-MIME-Version: 1.0
-Content-Type: multipart/mixed; boundary=b
-
---b
-Content-Type: text/plain
-
-</pre><script>alert("text")</script> javascript:alert(1)
---b
-Content-Type: text/html; name="</li><script>alert(2)</script>.html"
-Content-Disposition: attachment; filename="</li><script>alert(2)</script>.html"
-
-<script>alert(3)</script>
---b--
-`
-
 func TestHostileMail(t *testing.T) {
 	is, s, _, receive := newMailSite(t)
-	e := receive("eve@elsewhere.example", hostileMail)
+	e := receive("eve@elsewhere.example", dashboardtest.HostileMail)
 	is.Equal(e.Status, store.EmailHeld)
 	b := s.SignIn("ann@example.com")
 	b.Get("/mail/messages/"+e.ID).
@@ -113,7 +93,7 @@ func TestLargeMail(t *testing.T) {
 	for path, says := range map[string]string{"/mail": "Older »", "/mail/held": "Older »", "/mail/messages/" + last.ID: "The text is truncated"} {
 		p := b.Get(path)
 		is.Equal(p.Status, http.StatusOK)
-		p.SmallerThan(maxPage)
+		p.SmallerThan(dashboardtest.MaxPage)
 		p.Shows(says)
 	}
 	next := regexp.MustCompile(`href="(/mail\?[^"]+)" rel="next"`).FindStringSubmatch(b.Get("/mail").Body)
@@ -130,39 +110,6 @@ func TestMailFilter(t *testing.T) {
 	b := s.SignIn("ann@example.com")
 	b.Get("/mail?workerId=" + worker.ID + "&status=held").Shows("Secret")
 	b.Get("/mail?status=%3Cscript%3E").Answers(http.StatusUnprocessableEntity).Lacks("<script>alert")
-}
-
-func TestBrowserMail(t *testing.T) {
-	is, s, worker, receive := newMailSite(t)
-	w := newWindow(s).borrow(s.SignIn("ann@example.com"))
-	w.open("/mail")
-	w.sees("There is no mail yet", "swaks --server 127.0.0.1:2525", worker.ID+"@mail.example")
-	w.look("mail-empty")
-	w.click("Held")
-	w.arrives("/mail/held")
-	w.look("mail-held-empty")
-
-	receive("eve@elsewhere.example", hostileMail)
-	w.open("/mail/held")
-	w.look("mail-held")
-	w.click("<img src=x")
-	w.sees(`</pre><script>alert("text")</script>`)
-	w.click("Header")
-	w.look("mail-message")
-	w.click("Release to the worker")
-	w.sees("The mail is released")
-	w.click("Open the task")
-	w.until("the task", "location.pathname.startsWith('/tasks/')")
-	w.until("its end", "document.querySelector('#main').innerText.includes('Done')")
-
-	w.open("/mail/outbox")
-	w.sees("eve@elsewhere.example", "Queued")
-	w.look("mail-outbox")
-	w.click("(not written yet)")
-	w.click("Send now")
-	w.sees("The reply will be sent as soon as possible.")
-	w.look("mail-reply")
-	is.Equal(w.asked(), "")
 }
 
 // TestKeptReply checks that the page of a kept reply says why the server did not send it.

@@ -1,72 +1,29 @@
 package dashboard_test
 
 import (
-	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"journeyman/handlers/dashboard/dashboardtest"
-
 	"journeyman/store/people"
-
 	"journeyman/store/workers"
 )
-
-const modelKey = "sk-page-0123456789-abcdEfGh"
-
-// A fakeProvider has OpenAI's chat API, and requires modelKey.
-type fakeProvider struct {
-	*httptest.Server
-	calls atomic.Int64
-	says  atomic.Value // string: the answer
-}
-
-func newFakeProvider(t testing.TB) *fakeProvider {
-	t.Helper()
-	p := &fakeProvider{}
-	p.says.Store("Hello from the model.")
-	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if r.Header.Get("Authorization") != "Bearer "+modelKey {
-			w.WriteHeader(http.StatusUnauthorized)
-			fmt.Fprintf(w, `{"error":{"message":"Incorrect API key provided: %s <b>bold</b>"}}`, r.Header.Get("Authorization"))
-			return
-		}
-		if r.Method == http.MethodGet {
-			fmt.Fprint(w, `{"data":[{"id":"small","context_length":32768,"supported_parameters":["tools"]},{"id":"large","context_length":1048576},
-				{"id":"<script>alert(1)</script>"}]}`)
-			return
-		}
-		p.calls.Add(1)
-		fmt.Fprintf(w, `{"model":"small","choices":[{"message":{"content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":4}}`,
-			p.says.Load())
-	}))
-	t.Cleanup(p.Close)
-	return p
-}
-
-// connected connects the provider on a site as its owner, and returns the answer to its form.
-func (p *fakeProvider) connected(b *dashboardtest.Browser, name string) dashboardtest.Page {
-	return b.Post("/settings/models/providers", "kind", "openai-compatible", "name", name, "baseUrl", p.URL+"/v1", "key", " "+modelKey+"\n")
-}
 
 // TestModelsPage connects a provider, changes the default and removes the provider. No page shows a
 // key.
 func TestModelsPage(t *testing.T) {
 	is, s := dashboardtest.OnSite(t)
-	p, b := newFakeProvider(t), s.SignIn("ann@example.com")
+	p, b := dashboardtest.NewFakeProvider(t), s.SignIn("ann@example.com")
 	b.Get("/workers").Shows(`id="no-model"`, "/settings/models", "No model connected") // the banner links to the page
 	b.Get("/settings/models").Shows("Anthropic", "OpenAI", "Ollama", "OpenRouter", "http://127.0.0.1:11434")
 
-	is.Equal(p.connected(b, "box").Location(), "/settings/models?done=provider-connected#p-box")
+	is.Equal(p.Connected(b, "box").Location(), "/settings/models?done=provider-connected#p-box")
 	shown := b.Get("/settings/models")
 	shown.Shows("Connected", "small answered in", "Hello from the model.", "EfGh", "32k", "1M", "box:small",
 		"Tools: no (asked to call a tool, the model wrote: Hello from the model.)", "Pictures: no (shown a red picture, the model wrote: Hello",
 		"Price: free, because its server is on this machine or in its private network: caps do not apply, also if it forwards to paid models, unless --prices has them") // the result of the test
-	is.True(!shown.Has(modelKey) && !shown.Has("<script>alert(1)") && shown.Harmless())
+	is.True(!shown.Has(dashboardtest.ModelKey) && !shown.Has("<script>alert(1)") && shown.Harmless())
 	b.Get("/workers").Lacks(`id="no-model"`) // the model is the default now
 	b.Get("/workers").Shows(`<span class="cut">box:small</span>`)
 
@@ -97,7 +54,7 @@ func TestModelsPage(t *testing.T) {
 // TestModelsPageRefuses sends forms with invalid values, and tests providers that do not answer.
 func TestModelsPageRefuses(t *testing.T) {
 	is, s := dashboardtest.OnSite(t)
-	p, b := newFakeProvider(t), s.SignIn("ann@example.com")
+	p, b := dashboardtest.NewFakeProvider(t), s.SignIn("ann@example.com")
 	for _, tt := range []struct {
 		field  string
 		values []string
@@ -124,16 +81,16 @@ func TestModelsPageRefuses(t *testing.T) {
 	shown.Shows("Key refused", "401: Incorrect API key provided: Bearer [key]", "create a new one")
 	is.True(!shown.Has("sk-wrong") && !shown.Has("<b>bold"))
 	b.Get("/workers").Shows(`id="no-model"`) // there is still no model
-	is.Equal(b.Post("/settings/models/providers/box", "key", modelKey, "baseUrl", p.URL+"/v1").Location(), "/settings/models?done=provider-changed#p-box")
+	is.Equal(b.Post("/settings/models/providers/box", "key", dashboardtest.ModelKey, "baseUrl", p.URL+"/v1").Location(), "/settings/models?done=provider-changed#p-box")
 	is.Equal(b.Post("/settings/models/providers/box/test", "model", "large").Location(), "/settings/models?done=provider-tested#p-box")
 	b.Get("/settings/models").Shows("large answered in")
 
 	// A stored key is not sent to another host.
-	other := newFakeProvider(t)
+	other := dashboardtest.NewFakeProvider(t)
 	refused := b.Post("/settings/models/providers/box", "baseUrl", other.URL+"/v1")
 	refused.Answers(http.StatusUnprocessableEntity).Shows(`id="e-p-box-key"`, "entered again")
-	is.Equal(other.calls.Load(), int64(0))
-	p.says.Store("<img src=x onerror=alert(1)>")
+	is.Equal(other.Calls.Load(), int64(0))
+	p.Says.Store("<img src=x onerror=alert(1)>")
 	is.Equal(b.Post("/settings/models/providers/box/test").Status, http.StatusSeeOther)
 	is.True(b.Get("/settings/models").Harmless()) // the answer is text
 }
@@ -145,8 +102,8 @@ func TestModelsPageByRole(t *testing.T) {
 	s.Join("mo@example.com", people.RoleMember)
 	member := s.SignIn("mo@example.com")
 	member.Get("/workers").Shows(`id="no-model"`, "An Owner can connect a model")
-	p := newFakeProvider(t)
-	is.Equal(p.connected(s.SignIn("ann@example.com"), "box").Status, http.StatusSeeOther)
+	p := dashboardtest.NewFakeProvider(t)
+	is.Equal(p.Connected(s.SignIn("ann@example.com"), "box").Status, http.StatusSeeOther)
 	shown := s.SignIn("ada@example.com").Get("/settings/models")
 	shown.Shows("box:small", "Connected")
 	is.True(!shown.Has("/settings/models/providers") && !shown.Has(`type="password"`)) // no form
@@ -158,8 +115,8 @@ func TestModelsPageByRole(t *testing.T) {
 // worker whose model is in no list.
 func TestWorkersModelField(t *testing.T) {
 	is, s := dashboardtest.OnSite(t)
-	p, b := newFakeProvider(t), s.SignIn("ann@example.com")
-	is.Equal(p.connected(b, "box").Status, http.StatusSeeOther)
+	p, b := dashboardtest.NewFakeProvider(t), s.SignIn("ann@example.com")
+	is.Equal(p.Connected(b, "box").Status, http.StatusSeeOther)
 	w := s.Worker(s.Owner, workers.NewWorker{Title: "W", Settings: workers.Settings{Model: "box:unlisted"}})
 	path := "/workers/" + w.ID + "/settings"
 	b.Get(path).Shows(`<option value="box:unlisted" selected>`) // saving the form keeps it

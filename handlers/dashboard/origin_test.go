@@ -6,10 +6,8 @@ import (
 	"testing"
 
 	"journeyman/handlers/dashboard/dashboardtest"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestWorkersOfTasks runs a task on the first page. Its worker is in no list until somebody keeps it.
@@ -35,7 +33,7 @@ func TestWorkersOfTasks(t *testing.T) {
 	b.Get("/tasks?workerId=" + made[0].ID).Shows(`value="` + made[0].ID + `" selected>` + made[0].Title) // it was chosen
 	task := b.Get(p.Header.Get("Location"))
 	task.Shows(`href="` + address + `"`) // the page of the task leads to it
-	all := b.Get(link(b.Get("/workers"), "Workers made by tasks"))
+	all := b.Get(dashboardtest.Href(b.Get("/workers"), "Workers made by tasks"))
 	is.Equal(all.Workers(), []string{made[0].Title})
 	is.Equal(b.Get("/workers?origin=task&q=zebra").Workers(), nil)
 

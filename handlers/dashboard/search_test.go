@@ -8,9 +8,7 @@ import (
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
 	"journeyman/store/ordertest"
-
 	"journeyman/store/people"
-
 	"journeyman/store/workers"
 )
 

@@ -7,7 +7,6 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers/dashboard/dashboardtest"
-
 	"journeyman/store/workers"
 )
 

@@ -20,10 +20,8 @@ import (
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/mail"
 	"journeyman/store"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // evil is a text that tries to become code on any page: as an element, outside an attribute,
@@ -74,7 +72,7 @@ func newEvilSite(t testing.TB) *evilSite {
 	e.values["question"] = s.DecisionLink(s.Owner, "question")
 	e.secretsAndPrograms(w.ID)
 	e.values["scheduleId"] = s.Schedule(w, evil, store.When{Type: store.CronType, Cron: "0 9 1 1 *"}).ID
-	list, err := box.Receive(t.Context(), s.Owner, "eve@elsewhere.example", []string{w.ID + "@mail.example"}, []byte(strings.ReplaceAll(hostileMail, "\n", "\r\n")))
+	list, err := box.Receive(t.Context(), s.Owner, "eve@elsewhere.example", []string{w.ID + "@mail.example"}, []byte(strings.ReplaceAll(dashboardtest.HostileMail, "\n", "\r\n")))
 	is.New(t).NoErr(err)
 	e.values["emailId"] = list[0].ID
 	return e
@@ -135,6 +133,9 @@ func (r route) path(values map[string]string) string {
 	})
 }
 
+// registered matches the registration of a page in the source.
+var registered = regexp.MustCompile(`\b[a-z]+\.(On|Open|May)\((?:store\.(\w+), )?"([A-Z]+)", "(/[^"]*)"`)
+
 // routes returns all pages that the source registers.
 func routes(t testing.TB) []route {
 	t.Helper()
@@ -191,7 +192,7 @@ func TestStoredScripts(t *testing.T) {
 		}
 		p.Check(t, path)
 		p.Guarded(t, path)
-		if len(p.Body) > maxPage {
+		if len(p.Body) > dashboardtest.MaxPage {
 			t.Errorf("%s has %d bytes", path, len(p.Body))
 		}
 		if p.Has("&lt;x-evil") {

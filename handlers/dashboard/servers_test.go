@@ -17,7 +17,6 @@ import (
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/runner/dial"
 	"journeyman/runner/tool/mcp"
-
 	"journeyman/store/people"
 )
 

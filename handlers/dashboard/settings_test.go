@@ -9,9 +9,7 @@ import (
 
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store/db"
-
 	"journeyman/store/people"
-
 	"journeyman/store/workers"
 )
 
@@ -147,9 +145,6 @@ func TestAuditPage(t *testing.T) {
 	is.Equal(rows[1][1:4], []string{"ann@example.com", "test", "key.create"})
 	is.Equal(b.Get("/settings/audit.csv?from=x").Status, http.StatusBadRequest)
 }
-
-// registered matches the registration of a page in the source.
-var registered = regexp.MustCompile(`\b[a-z]+\.(On|Open|May)\((?:store\.(\w+), )?"([A-Z]+)", "(/[^"]*)"`)
 
 // TestSettingsByRole checks that the settings list the pages that the role may open.
 func TestSettingsByRole(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"journeyman/handlers/dashboard/dashboardtest"
-
 	"journeyman/store/people"
 )
 

@@ -7,9 +7,8 @@ import (
 	"testing"
 
 	"journeyman/handlers/dashboard/dashboardtest"
-	"journeyman/store/storetest"
-
 	"journeyman/store/people"
+	"journeyman/store/storetest"
 )
 
 func TestSignIn(t *testing.T) {

@@ -83,25 +83,6 @@ func TestDoctorOnSystemPage(t *testing.T) {
 	dashboardtest.New(t).SignIn("ann@example.com").Get("/settings/system").Lacks("Check now") // a server without checks
 }
 
-func TestBrowserSystem(t *testing.T) {
-	t.Parallel()
-	s := dashboardtest.New(t, func(c *dashboard.Config) {
-		c.Examine = func(context.Context) []handlers.Checks {
-			return []handlers.Checks{{Title: "Disk", List: []handlers.Check{{Name: "free space", Status: handlers.CheckOK, Detail: "47 GiB"},
-				{Name: "free files", Status: handlers.CheckFailed, Detail: "12 inodes are left", Advice: "delete many small files on this disk"}}},
-				{Title: "Mail", List: []handlers.Check{{Name: "SPF", Status: handlers.CheckWarning, Detail: "mail.test has no such record",
-					Advice: "add a TXT record"}, {Name: "relay", Status: handlers.CheckSkipped, Detail: "none is set"}}}}
-		}
-	})
-	w := newWindow(s).borrow(s.SignIn("ann@example.com"))
-	w.open("/settings")
-	w.click("System")
-	w.sees("Free on the disk")
-	w.click("Check now")
-	w.sees("12 inodes are left")
-	w.look("system")
-}
-
 // TestSystemPageOfNodes shows the page of a server that shares its database.
 func TestSystemPageOfNodes(t *testing.T) {
 	t.Parallel()

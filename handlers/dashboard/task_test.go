@@ -14,11 +14,9 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
-	"journeyman/store/storetest"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // TestTaskPage checks that the page shows everything that a turn can have.
@@ -43,7 +41,7 @@ func TestTaskPage(t *testing.T) {
 	p.Lacks("Now<", "Step 4")
 	is.Equal(p.Has("live.js"), false) // nothing runs
 	is.Equal(p.Has("Stop</button>"), false)
-	p.SmallerThan(maxPage)
+	p.SmallerThan(dashboardtest.MaxPage)
 	file := regexp.MustCompile(`href="(/api/workers/[^"]*)"`).FindStringSubmatch(p.Body)
 	is.Equal(b.Get(file[1]).Body, "# Poem") // the session gives access to the file
 	b.Get("/tasks/all/calls/0/2/0").Shows("<h1><code>read_file</code></h1>", "missing.txt")
@@ -97,7 +95,7 @@ func TestLongTask(t *testing.T) {
 	small := func(path string) dashboardtest.Page {
 		p := b.Get(path)
 		is.Equal(p.Status, 200)
-		p.SmallerThan(maxLongPage)
+		p.SmallerThan(dashboardtest.MaxLongPage)
 		return p
 	}
 	turns := map[string]bool{}
@@ -107,7 +105,7 @@ func TestLongTask(t *testing.T) {
 			is.True(!turns[m[1]])
 			turns[m[1]] = true
 		}
-		next = link(p, "« Older turns")
+		next = dashboardtest.Href(p, "« Older turns")
 	}
 	is.Equal(len(turns), 16)
 	steps := map[string]bool{}
@@ -117,7 +115,7 @@ func TestLongTask(t *testing.T) {
 			is.True(!steps[m[1]])
 			steps[m[1]] = true
 		}
-		next = link(p, "Later steps »")
+		next = dashboardtest.Href(p, "Later steps »")
 	}
 	is.Equal(len(steps), 61)
 	small("/tasks/long/calls/0/3/0")
@@ -280,7 +278,7 @@ func TestQuestionPage(t *testing.T) {
 func TestManyApprovals(t *testing.T) {
 	t.Parallel()
 	is, ctx, st := is.New(t), t.Context(), storetest.Open(t, store.Options{})
-	claim := claimed(t, st, store.NewTurn{TaskID: "asks", Input: strings.Repeat(`"<>`, 9000)})
+	claim := dashboardtest.Claimed(t, st, store.NewTurn{TaskID: "asks", Input: strings.Repeat(`"<>`, 9000)})
 	step := store.Step{Attempt: 1, Finish: "tool-calls", Model: "m", StartedAt: time.Now(), CompletedAt: time.Now()}
 	for i := range int64(32) {
 		input := fmt.Sprintf(`{"n":%d,"command":%q}`, i, strings.Repeat("<rm> ", 600))
@@ -295,7 +293,7 @@ func TestManyApprovals(t *testing.T) {
 	b := dashboardtest.NewOf(t, st).SignIn("ann@example.com")
 	p := b.Get("/tasks/asks")
 	is.Equal(p.Status, 200)
-	p.SmallerThan(maxLongPage)
+	p.SmallerThan(dashboardtest.MaxLongPage)
 	is.Equal(strings.Count(p.Body, ">Approve</button>"), 6)
 	p.Shows("26 more calls need approval after these.")
 	b.Get("/tasks/asks/raw/0/0/calls/5/input").Shows(`"n": 5`)
@@ -307,7 +305,7 @@ func TestManyApprovals(t *testing.T) {
 func TestUnmadeCallIsNoText(t *testing.T) {
 	t.Parallel()
 	is, ctx, st := is.New(t), t.Context(), storetest.Open(t, store.Options{})
-	claim := claimed(t, st, store.NewTurn{TaskID: "told", Input: "go"})
+	claim := dashboardtest.Claimed(t, st, store.NewTurn{TaskID: "told", Input: "go"})
 	now := time.Now()
 	step := store.Step{Attempt: 1, Parts: []store.Part{{Type: store.PartText, Text: "I write it."}, {Type: store.PartUnmade, Text: "<tool_call>{"}},
 		Finish: store.FinishMistake, Feedback: "Its arguments are wrong.", Model: "m", StartedAt: now, CompletedAt: now.Add(time.Second)}
@@ -333,7 +331,7 @@ func TestUnmadeCallIsNoText(t *testing.T) {
 func TestCompactionNotes(t *testing.T) {
 	t.Parallel()
 	is, ctx, st := is.New(t), t.Context(), storetest.Open(t, store.Options{})
-	claim := claimed(t, st, store.NewTurn{TaskID: "full", Input: "go"})
+	claim := dashboardtest.Claimed(t, st, store.NewTurn{TaskID: "full", Input: "go"})
 	now := time.Now()
 	step := store.Step{Attempt: 1, Parts: []store.Part{{Type: store.PartText, Text: "One."}}, Finish: "stop", Feedback: "Call a <tool>.", Model: "m", StartedAt: now, CompletedAt: now.Add(time.Second)}
 	is.NoErr(st.JournalStep(ctx, claim, step))

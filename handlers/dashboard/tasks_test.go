@@ -5,21 +5,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/matryer/is"
-
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-	"journeyman/store/db"
-	"journeyman/store/storetest"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 func TestTaskFilters(t *testing.T) {
@@ -97,35 +91,10 @@ func TestTaskPaging(t *testing.T) {
 			is.True(!seen[title]) // shown once
 			seen[title] = true
 		}
-		next = link(p, "Older")
+		next = dashboardtest.Href(p, "Older")
 	}
 	is.Equal(len(seen), 120)
 	is.Equal(pages, 4)
-}
-
-// link returns the address of the link with that text; "" without one.
-func link(p dashboardtest.Page, text string) string {
-	m := regexp.MustCompile(`<a [^>]*href="([^"]*)"[^>]*>` + regexp.QuoteMeta(text) + `</a>`).FindStringSubmatch(p.Body)
-	if m == nil {
-		return ""
-	}
-	return strings.ReplaceAll(m[1], "&amp;", "&")
-}
-
-// claimed creates a turn of a new worker of Acme, and claims it as the runner "r".
-func claimed(t testing.TB, st *store.Store, n store.NewTurn) store.Claim {
-	t.Helper()
-	is, ctx := is.New(t), t.Context()
-	who, _ := storetest.Caller(t, st, "Acme", "ann@example.com", people.RoleOwner)
-	w, _, err := st.Workers.CreateWorker(ctx, who.Caller, workers.NewWorker{Title: "Busy"}, db.IdempotencyKey{})
-	is.NoErr(err)
-	n.Caller, n.WorkerID, n.Budget = who.Caller, w.ID, store.BudgetLow
-	_, err = st.CreateTurn(ctx, n)
-	is.NoErr(err)
-	is.NoErr(st.StartRunner(ctx, "r", time.Minute))
-	claims, err := st.ClaimTurns(ctx, "r", 1, 1)
-	is.NoErr(err)
-	return claims[0]
 }
 
 // TestTaskAccess checks that a list shows only tasks of workers that the user may see, and that the id of a

@@ -7,10 +7,8 @@ import (
 
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-	"journeyman/store/storetest"
-
 	"journeyman/store/people"
-
+	"journeyman/store/storetest"
 	"journeyman/store/workers"
 )
 

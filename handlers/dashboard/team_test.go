@@ -6,7 +6,6 @@ import (
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
 	"journeyman/store/storetest"
-
 	"journeyman/store/workers"
 )
 

@@ -4,10 +4,8 @@ import (
 	"testing"
 
 	"journeyman/handlers/dashboard/dashboardtest"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestToolRules opens the rules of a worker, sends them back unchanged, and changes them.

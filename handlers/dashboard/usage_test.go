@@ -9,9 +9,8 @@ import (
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
 	"journeyman/store/ordertest"
-	"journeyman/store/storetest"
-
 	"journeyman/store/people"
+	"journeyman/store/storetest"
 )
 
 func TestUsagePage(t *testing.T) {
@@ -34,8 +33,8 @@ func TestUsagePage(t *testing.T) {
 	} {
 		p := b.Get("/usage" + tt.query)
 		p.Answers(http.StatusOK).Shows(tt.says, "<svg", `class="f0"`, `class="bar-hit"`)
-		p.Lacks("style=", "<b>Worker") // colours are in the style sheet; titles are text
-		p.SmallerThan(maxPage)         // with as many parts as have a colour
+		p.Lacks("style=", "<b>Worker")       // colours are in the style sheet; titles are text
+		p.SmallerThan(dashboardtest.MaxPage) // with as many parts as have a colour
 	}
 	b.Get("/usage").
 		Shows("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="fr"`, "The table leaves out 6 more.")
@@ -57,23 +56,4 @@ func TestUsageCSV(t *testing.T) {
 	ordertest.Below(is, rows[1][0], rows[14][0]) // oldest first
 	is.Equal(rows[14][9], "1.2")
 	is.Equal(rows[14][10], "65")
-}
-
-func TestBrowserUsage(t *testing.T) {
-	_, s, w := inBrowser(t)
-	w.open("/usage")
-	w.look("usage-empty")
-	s.Used(7, 90)
-	limit := 25.0
-	storetest.CapCredits(t, s.Store, s.Owner.Caller, &limit)
-	w.open("/usage")
-	w.look("usage")
-	w.click("90 days")
-	w.sees("in the last 90 days")
-	w.click("Turns")
-	w.sees("Turns by day and worker")
-	w.click("Trigger")
-	w.sees("Turns by day and trigger")
-	w.click("Day by day")
-	w.look("usage-90")
 }

@@ -14,12 +14,8 @@ import (
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
 	"journeyman/store/ordertest"
-
 	"journeyman/store/workers"
 )
-
-// pixel is a picture.
-const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 
 func TestFileList(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
@@ -56,7 +52,7 @@ func TestFileList(t *testing.T) {
 	first := b.Get(path)
 	is.Equal(len(first.Previews()), 25)
 	first.SmallerThan(50 << 10)
-	second := b.Get(link(b.Get(link(first, "Older files")), "Older files"))
+	second := b.Get(dashboardtest.Href(b.Get(dashboardtest.Href(first, "Older files")), "Older files"))
 	is.Equal(len(second.Previews()), 13)
 	is.True(second.Has("To the newest") && !second.Has("Older files"))
 }
@@ -64,7 +60,7 @@ func TestFileList(t *testing.T) {
 func TestFilePreviews(t *testing.T) {
 	_, s, b := dashboardtest.AsOwner(t)
 	w := s.Worker(s.Owner, workers.NewWorker{})
-	png, err := base64.StdEncoding.DecodeString(pixel)
+	png, err := base64.StdEncoding.DecodeString(dashboardtest.Pixel)
 	is.New(t).NoErr(err)
 	pdf, err := os.ReadFile("testdata/one.pdf")
 	is.New(t).NoErr(err)

@@ -10,10 +10,8 @@ import (
 	"golang.org/x/net/html"
 
 	"journeyman/handlers/dashboard/dashboardtest"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 func TestFormWorker(t *testing.T) {

@@ -13,10 +13,8 @@ import (
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
 	"journeyman/store/ordertest"
-	"journeyman/store/storetest"
-
 	"journeyman/store/people"
-
+	"journeyman/store/storetest"
 	"journeyman/store/workers"
 )
 
@@ -37,7 +35,7 @@ func TestWorkerList(t *testing.T) {
 	is.True(first.Harmless())
 	first.Shows(`data-state="completed"`, `class="spark"`)
 	first.SmallerThan(50 << 10)
-	second := b.Get(link(first, "Older workers"))
+	second := b.Get(dashboardtest.Href(first, "Older workers"))
 	is.Equal(len(second.Workers()), 7) // with Mo's: an Owner sees every worker
 	is.True(second.Has("To the newest") && !second.Has("Older workers"))
 	is.Equal(b.Get("/workers?q=worker+07").Workers(), []string{"Worker 07"})

@@ -12,11 +12,9 @@ import (
 
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-	"journeyman/store/storetest"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // inBerlin starts a site whose schedules have that time zone.
@@ -179,7 +177,7 @@ func TestSchedulePages(t *testing.T) {
 		is.Equal(len(p.Schedules()), want)
 		p.SmallerThan(50 << 10)
 		if want == 20 {
-			p = b.Get(link(p, "Next page"))
+			p = b.Get(dashboardtest.Href(p, "Next page"))
 		}
 	}
 	is.True(p.Has("Previous page") && !p.Has("Next page"))

@@ -5,10 +5,8 @@ import (
 	"testing"
 
 	"journeyman/handlers/dashboard/dashboardtest"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // TestVersionPages changes a worker, compares its versions and restores the first.

@@ -10,7 +10,6 @@ import (
 
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-
 	"journeyman/store/workers"
 )
 
@@ -85,7 +84,7 @@ func TestExecutionPages(t *testing.T) {
 		is.True(p.Harmless())
 		p.SmallerThan(50 << 10)
 		if want == 50 {
-			p = b.Get(link(p, "Older"))
+			p = b.Get(dashboardtest.Href(p, "Older"))
 		}
 	}
 	is.True(p.Has("Newer") && !p.Has("Older"))

@@ -17,7 +17,6 @@ import (
 
 	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store"
-
 	"journeyman/store/workers"
 )
 
@@ -110,7 +109,7 @@ func TestWorkspaceOfATask(t *testing.T) {
 	p = b.Get(base + "/workspace/?task=" + turn.TaskID)
 	is.True(p.Has("f049") && !p.Has("f050"))
 	p.SmallerThan(60 << 10)
-	p = b.Get(strings.ReplaceAll(link(p, "More"), "&amp;", "&"))
+	p = b.Get(strings.ReplaceAll(dashboardtest.Href(p, "More"), "&amp;", "&"))
 	is.True(p.Has("f050", "f099") && !p.Has("f049"))
 }
 

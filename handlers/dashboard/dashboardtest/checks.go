@@ -100,3 +100,9 @@ func (p Page) Workers() (list []string) {
 	}
 	return list
 }
+
+// The greatest sizes of pages, in bytes.
+const (
+	MaxPage     = 60 << 10
+	MaxLongPage = 256 << 10 // of a task whose texts all reach their limits
+)

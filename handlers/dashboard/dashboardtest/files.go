@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"journeyman/store"
-
 	"journeyman/store/workers"
 )
 

@@ -13,9 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"journeyman/store/storetest"
-
 	"journeyman/store/people"
+	"journeyman/store/storetest"
 )
 
 // Callback is the address to which a program wants its users redirected. Nothing listens there.

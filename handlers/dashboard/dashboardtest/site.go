@@ -33,9 +33,8 @@ import (
 	remote "journeyman/runner/tool/mcp"
 	"journeyman/runner/webhook"
 	"journeyman/store"
-	"journeyman/store/storetest"
-
 	"journeyman/store/people"
+	"journeyman/store/storetest"
 )
 
 // Main runs the tests of a package. It makes this program work as a document reader, as the real program does. The

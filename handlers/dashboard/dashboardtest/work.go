@@ -12,11 +12,9 @@ import (
 
 	"journeyman/store"
 	"journeyman/store/db"
-	"journeyman/store/storetest"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 // Asks starts a task that waits for an approval.
