@@ -208,10 +208,19 @@ var testRooms = map[string][]string{
 	"mail":                    {"runner/model/offline"},
 	"mail/message":            {"runner/sandbox", "runner/tool"}, // the program's converter of pages
 	"handlers/mcp":            {"handlers/handlerstest"},
-	"handlers/serve":          {"handlers"},                                                                                                                             // what a refused client reads
-	"handlers/nodes":          {"handlers", "handlers/handlerstest", "handlers/serve", "runner/stream"},                                                                 // whole servers
-	"handlers":                {"handlers/handlerstest", "mail", "runner/model/offline", "runner/webhook"},                                                              // the endpoints of mail
-	"handlers/dashboard":      {"handlers/dashboard/dashboardtest", "runner/model/offline", "mail", "handlers/mcp", "runner/webhook", "runner/schedule", "runner/dial"}, // pages about all parts of a server
+	"handlers/serve":          {"handlers"},                                                                // what a refused client reads
+	"handlers/nodes":          {"handlers", "handlers/handlerstest", "handlers/serve", "runner/stream"},    // whole servers
+	"handlers":                {"handlers/handlerstest", "mail", "runner/model/offline", "runner/webhook"}, // the endpoints of mail
+	"handlers/dashboard":      {"handlers/dashboard/dashboardtest", "mail"},                                // pages about all parts of a server
+
+	// Tests of pages start the whole site.
+	"handlers/dashboard/account":  {"handlers/dashboard", "handlers/dashboard/dashboardtest"},
+	"handlers/dashboard/admin":    {"handlers/dashboard", "handlers/dashboard/dashboardtest"},
+	"handlers/dashboard/files":    {"handlers/dashboard/dashboardtest"},
+	"handlers/dashboard/lists":    {"handlers/dashboard", "handlers/dashboard/admin", "handlers/dashboard/dashboardtest"},
+	"handlers/dashboard/starters": {"handlers/dashboard/dashboardtest"},
+	"handlers/dashboard/task":     {"handlers/dashboard/dashboardtest"},
+	"handlers/dashboard/worker":   {"handlers/dashboard/dashboardtest"},
 }
 
 // sqlDrivers lists packages that only the store and its test helpers may import.

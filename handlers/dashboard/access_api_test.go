@@ -13,6 +13,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/handlers/dashboard/dashboardtest"
 	"journeyman/store/ordertest"
 	"journeyman/store/storetest"
 )
@@ -185,7 +186,7 @@ func (p *visitors) withCookie(r *http.Request, c caller) {
 func (p *visitors) apiRequest(route string, row accessRow, c caller, th thing) *http.Request {
 	p.T.Helper()
 	method, pattern, _ := strings.Cut(route, " ")
-	body := strings.ReplaceAll(th.fill(row.body), "{mail}", rawMail(string(c)+"@example.com", th.worker.ID))
+	body := strings.ReplaceAll(th.fill(row.body), "{mail}", dashboardtest.RawMail(string(c)+"@example.com", th.worker.ID))
 	r := p.Request(method, th.fill(pattern+row.query), body)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")

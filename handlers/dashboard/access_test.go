@@ -1,7 +1,6 @@
 package dashboard_test
 
 import (
-	"fmt"
 	"hash/crc32"
 	"io"
 	"net/http"
@@ -311,7 +310,7 @@ func (p *visitors) make(in state) thing {
 	p.OK(err)
 	held := store.NewEmail{Worker: w, Status: store.EmailHeld, Reason: "not a member", Verdicts: []byte("{}"), Subject: "Held",
 		MessageID: w.ID + "@example.net", From: "bob@example.net", To: w.ID + "@mail.example"}
-	raw := []byte(rawMail("bob@example.net", w.ID))
+	raw := []byte(dashboardtest.RawMail("bob@example.net", w.ID))
 	emails, _, err := p.Store.ReceiveEmails(ctx, []store.NewEmail{held}, raw, store.MailLimits{})
 	p.OK(err)
 	switch in {
@@ -325,12 +324,6 @@ func (p *visitors) make(in state) thing {
 		"emailId": emails[0].ID, "name": secret.Name,
 		"userId": p.who[invited].UserID, "filePath": "a.txt", "turn": "0", "step": "0", "call": "0", "what": "0/input",
 		"approvalId": "apr_none", "version": "1", "publicId": p.public.ID, "hook": p.hook, "invitedEmail": string(invited) + "@example.com"}}
-}
-
-// rawMail returns the source of a mail to a worker.
-func rawMail(from, workerID string) string {
-	return fmt.Sprintf("From: <%s>\r\nTo: <%s@mail.example>\r\nSubject: Hello\r\nMessage-ID: <%s@example.net>\r\n\r\nHello\r\n",
-		from, workerID, db.NewID("msg", time.Now()))
 }
 
 // addPerson adds a member, a key and an invitation to the values for routes about persons.

@@ -143,7 +143,7 @@ func TestBrowserKeyboard(t *testing.T) {
 }
 
 func TestBrowserMail(t *testing.T) {
-	is, s, worker, receive := newMailSite(t)
+	is, s, worker, receive := dashboardtest.NewMailSite(t)
 	w := newWindow(s).borrow(s.SignIn("ann@example.com"))
 	w.open("/mail")
 	w.sees("There is no mail yet", "swaks --server 127.0.0.1:2525", worker.ID+"@mail.example")

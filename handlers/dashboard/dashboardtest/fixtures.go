@@ -1,6 +1,7 @@
 package dashboardtest
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -66,3 +67,9 @@ func Claimed(t testing.TB, st *store.Store, n store.NewTurn) store.Claim {
 
 // Pixel is a picture.
 const Pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+
+// RawMail returns the source of a mail to a worker.
+func RawMail(from, workerID string) string {
+	return fmt.Sprintf("From: <%s>\r\nTo: <%s@mail.example>\r\nSubject: Hello\r\nMessage-ID: <%s@example.net>\r\n\r\nHello\r\n",
+		from, workerID, db.NewID("msg", time.Now()))
+}

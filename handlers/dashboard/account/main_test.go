@@ -1,0 +1,9 @@
+package account_test
+
+import (
+	"testing"
+
+	"journeyman/handlers/dashboard/dashboardtest"
+)
+
+func TestMain(m *testing.M) { dashboardtest.Main(m) }

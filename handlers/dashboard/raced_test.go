@@ -1,6 +1,0 @@
-//go:build race
-
-package dashboard_test
-
-// raced reports whether the race detector watches the tests.
-const raced = true
