@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -74,6 +75,9 @@ type Dashboard struct{ *frame.Frame }
 func New(cfg Config) (*Dashboard, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Store == nil || cfg.Runner == nil || cfg.API == nil || cfg.Log == nil {
+		return nil, errors.New("the pages need a store, a runner, an API and a log")
 	}
 	base, err := frame.New(frame.Config{Files: embedded, Store: cfg.Store, Runner: cfg.Runner, API: cfg.API, Log: cfg.Log,
 		BaseURL: cfg.BaseURL, Version: cfg.Version, Now: cfg.Now, FormTime: cmp.Or(cfg.FormTime, time.Minute),
