@@ -186,7 +186,7 @@ func (r *Runner) execute(e *execution) {
 	e.live, e.startedAt = r.Streams.Begin(c.Turn), r.cfg.Now()
 	r.noteStart(e)
 	traced, span := r.cfg.Trace.Claim(e.ctx, tracedTurn(c.Turn), c.Claims)
-	r.carryOut(traced, e)
+	r.leave(traced, e, r.run(traced, e))
 	span.End("")
 	e.cancel(nil) // releases e.ctx
 	r.mu.Lock()

@@ -51,7 +51,7 @@ func (r *Runner) finish(e *execution, last *store.Step, out store.Outcome) error
 	if err != nil {
 		return err
 	}
-	// The end is committed. Later errors do not undo it, and carryOut must not end the turn again.
+	// The end is committed. Later errors do not undo it, and leave must not end the turn again.
 	e.finished = true
 	r.logEnd(t)
 	ctx := context.WithoutCancel(r.ctx) // clients must receive the end even while the runner stops

@@ -16,16 +16,45 @@ import (
 	"journeyman/store"
 )
 
-// carryOut runs a claimed turn until it ends, is suspended, or the runner stops. If the turn has
-// ended, its end is in the database when carryOut returns, unless the store has refused it.
-func (r *Runner) carryOut(ctx context.Context, e *execution) {
+// run loads a claimed turn, and runs it until it ends or waits. It returns nil then, and otherwise the reason why
+// the turn cannot go on. If it panics, only this turn fails.
+func (r *Runner) run(ctx context.Context, e *execution) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			if e.model.Model != nil {
+				r.outages.Leave(e.model.id, e.claim.ID) // a probe blocks all other turns
+			}
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	// The chain comes first: readConversation adapts the prompt to its models.
+	var noModel error
+	e.modelChanges = r.cfg.Store.Workers.ModelChanges() // before the chain, so that no change is missed
+	e.chain, noModel = r.chainOf(ctx, e.claim.OrganizationID, e.claim.Settings.Model)
+	if err := cmp.Or(r.load(ctx, e), noModel); err != nil {
+		return err // load a turn without a model too, so that its end keeps its earlier output
+	}
+	if err := r.restoreCompactions(ctx, e); err != nil {
+		return err
+	}
+	// After restoreCompactions, which sets the model: the tools depend on its window and on its
+	// support for images.
+	if err := r.loadToolset(ctx, e); err != nil {
+		return err
+	}
+	defer r.endStep(e)
+	return r.loop(ctx, e)
+}
+
+// leave closes the workspace of a turn after run, which has returned err. If err ends the turn, leave writes the end
+// into the database. It does not, if the turn returns to the queue, or if the store refuses the end.
+func (r *Runner) leave(ctx context.Context, e *execution, err error) {
 	c := e.claim
 	defer func() {
 		if e.ws != nil {
 			r.closeWorkspace(c.Folder())
 		}
 	}()
-	err := r.run(ctx, e)
 	// Check this before the cause of ctx: an end in the database has precedence over a later
 	// cancellation or stop.
 	if err == nil || e.finished || errors.Is(err, store.ErrClaimLost) {
@@ -59,35 +88,6 @@ func (r *Runner) carryOut(ctx context.Context, e *execution) {
 		// turn again.
 		e.log.Error("finish turn", "err", err)
 	}
-}
-
-// run loads the turn and runs it. If it panics, only this turn fails.
-func (r *Runner) run(ctx context.Context, e *execution) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			if e.model.Model != nil {
-				r.outages.Leave(e.model.id, e.claim.ID) // a probe blocks all other turns
-			}
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	// The chain comes first: readConversation adapts the prompt to its models.
-	var noModel error
-	e.modelChanges = r.cfg.Store.Workers.ModelChanges() // before the chain, so that no change is missed
-	e.chain, noModel = r.chainOf(ctx, e.claim.OrganizationID, e.claim.Settings.Model)
-	if err := cmp.Or(r.load(ctx, e), noModel); err != nil {
-		return err // load a turn without a model too, so that its end keeps its earlier output
-	}
-	if err := r.restoreCompactions(ctx, e); err != nil {
-		return err
-	}
-	// After restoreCompactions, which sets the model: the tools depend on its window and on its
-	// support for images.
-	if err := r.loadToolset(ctx, e); err != nil {
-		return err
-	}
-	defer r.endStep(e)
-	return r.loop(ctx, e)
 }
 
 // load reads the state from which the turn continues: the journal of its earlier claims, and the

@@ -71,7 +71,7 @@ func (r *Runner) closeWorkspace(folder store.Folder) {
 }
 
 // openWorkspace opens the turn's folder before its first tool call. So a turn without tool calls
-// creates no folder. carryOut closes the folder.
+// creates no folder. leave closes the folder.
 func (r *Runner) openWorkspace(e *execution) (err error) {
 	if e.ws != nil {
 		return nil
