@@ -19,7 +19,7 @@ type modelItem struct {
 // listModels writes the models that workers of the caller's organization may choose, and the
 // default models.
 func (a *API) listModels(w http.ResponseWriter, r *request) error {
-	choices, err := a.runner.ModelChoices(r.Context(), r.who.OrganizationID)
+	choices, err := a.runner.Models.Choices(r.Context(), r.who.OrganizationID)
 	items := []modelItem{}
 	for _, g := range choices.Groups {
 		for _, m := range g.Models {

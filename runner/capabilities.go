@@ -99,19 +99,6 @@ func narrower(a, b int64) int64 {
 	return a
 }
 
-// learnWindow narrows the window of the turn's model to the size that its server has named in a refusal, 0 for none.
-// Other turns use it, too.
-func (r *Runner) learnWindow(e *execution, size int64) {
-	if size <= 0 {
-		return
-	}
-	size = e.window.Narrow(size) // the turn's own window may be smaller, for reasons that concern no other turn
-	entry := r.capabilities.entry(e.model.id)
-	entry.mu.Lock()
-	defer entry.mu.Unlock()
-	entry.refused, entry.refusedUntil = size, r.cfg.Now().Add(refusedFor)
-}
-
 // ask asks the model's server. Without an answer, the earlier capabilities remain.
 func (c *cachedCapabilities) ask(ctx context.Context, d model.Describer, now time.Time) {
 	limited, cancel := context.WithTimeout(ctx, describeTime)

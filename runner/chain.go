@@ -42,12 +42,21 @@ func (r *Runner) chooseModel(ctx context.Context, e *execution) (outcome, error)
 			return next, nil
 		}
 		var may bool
-		may, e.probes = r.outages.Enter(e.model.id, e.claim.ID, e.failingSince != nil, r.cfg.Now())
+		may, e.probes = r.Models.Outages.Enter(e.model.id, e.claim.ID, e.failingSince != nil, r.cfg.Now())
 		if may {
 			return next, nil
 		}
 		// Another turn has begun to probe this model, so nextModel now skips it.
 	}
+}
+
+// refreshModels replaces the turn's models if their providers have changed since the turn opened
+// them. So a new key applies from the next model call on.
+func (r *Runner) refreshModels(ctx context.Context, e *execution) {
+	now := &e.chain[e.asking]
+	now.pricedModel, now.window = e.model, e.window
+	e.modelChanges = r.Models.refresh(ctx, e.claim.OrganizationID, e.modelChanges, e.chain)
+	e.model, e.window = now.pricedModel, now.window
 }
 
 // isLastTry reports whether the turn's time to wait for its models is about to end. Then the turn
@@ -65,7 +74,7 @@ func (r *Runner) nextModel(e *execution) int {
 		if c.failure != nil { // this model has failed for this step
 			continue
 		}
-		b, blocked := r.outages.Blocked(c.id, e.claim.ID, now)
+		b, blocked := r.Models.Outages.Blocked(c.id, e.claim.ID, now)
 		switch {
 		case blocked && b.Gone:
 			if gone < 0 {
@@ -88,7 +97,7 @@ func (r *Runner) nextModel(e *execution) int {
 // with another model or later with the same model.
 func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 	name, now := e.model.id, r.cfg.Now()
-	defer r.outages.Leave(name, e.claim.ID) // on every path: a probe blocks all other turns
+	defer r.Models.Outages.Leave(name, e.claim.ID) // on every path: a probe blocks all other turns
 	me, ok := errors.AsType[*model.Error](err)
 	if !ok || ctx.Err() != nil {
 		return false // the turn was interrupted or failed by itself: the model is not the cause
@@ -97,7 +106,7 @@ func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 	case e.model.passes(me) && e.model.alone():
 	case e.model.passes(me):
 		// The failure is retryable, so callEnded has set failingSince.
-		r.outages.Failed(name, e.claim.ID, me, *e.failingSince, now, func(n int) time.Duration {
+		r.Models.Outages.Failed(name, e.claim.ID, me, *e.failingSince, now, func(n int) time.Duration {
 			return r.pause(me, n)
 		})
 	case me.Retryable: // malformed answers
@@ -106,7 +115,7 @@ func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 		// Only a chain skips a model that is gone. A turn with one model gets the error of its own
 		// call.
 		if len(e.chain) > 1 {
-			r.outages.Lost(name, me, now)
+			r.Models.Outages.Lost(name, me, now)
 		}
 	case me.ToolsRefused() && len(e.chain) > 1: // only for this step: a worker without tools may still ask the model
 	case e.nextMayAccept(me):
@@ -180,7 +189,7 @@ func (r *Runner) outlookOf(e *execution) (x outlook) {
 		c := &e.chain[i]
 		var at time.Time
 		why, asked := c.failure, false
-		b, blocked := r.outages.Blocked(c.id, e.claim.ID, now)
+		b, blocked := r.Models.Outages.Blocked(c.id, e.claim.ID, now)
 		switch {
 		case why != nil && c.passes(why):
 			at, asked = now.Add(r.pause(why, e.suspensions())), why.RetryAfter >= models.MinRetryAfter
@@ -192,7 +201,7 @@ func (r *Runner) outlookOf(e *execution) (x outlook) {
 			}
 			continue
 		}
-		at = r.outages.Await(c.id, e.claim.ID, at)
+		at = r.Models.Outages.Await(c.id, e.claim.ID, at)
 		if x.at.IsZero() || at.Before(x.at) {
 			x = outlook{at, asked, why}
 		}

@@ -193,7 +193,7 @@ func TestFailedProviderTestsAreCharged(t *testing.T) {
 			storetest.CapCredits(t, f.store, f.owner, new(1000.0))
 			before, _, err := f.store.People.Allowance(t.Context(), f.owner.OrganizationID)
 			is.NoErr(err)
-			got, err := f.TestProvider(f.ctx(), f.owner, "box", "m")
+			got, err := f.Models.TestProvider(f.ctx(), f.owner, "box", "m")
 			is.NoErr(err)
 			is.True(got.Error != "")
 			after, _, err := f.store.People.Allowance(t.Context(), f.owner.OrganizationID)
@@ -230,7 +230,7 @@ func TestAbandonedProviderTest(t *testing.T) {
 			t.Cleanup(p.Close)
 			f := newFixture(t, withCatalogue(nil), withPrices(t, `{"box:m":{"input":3,"output":15}}`))
 			f.connect("box", p.URL+"/v1", "")
-			_, err := f.TestProvider(ctx, f.owner, "box", "m")
+			_, err := f.Models.TestProvider(ctx, f.owner, "box", "m")
 			is.True(errors.Is(err, context.Canceled))
 			spent, _, err := f.store.People.MonthSpending(f.ctx(), f.owner)
 			is.NoErr(err)
@@ -253,7 +253,7 @@ func TestChargesAsMaintenanceBegins(t *testing.T) {
 			return err
 		},
 		"test": func(f *fixture) error {
-			_, err := f.TestProvider(f.ctx(), f.owner, "box", "")
+			_, err := f.Models.TestProvider(f.ctx(), f.owner, "box", "")
 			return err
 		},
 	} {

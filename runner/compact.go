@@ -16,7 +16,7 @@ func (r *Runner) restoreCompactions(ctx context.Context, e *execution) error {
 	c := e.claim
 	for i := range e.chain {
 		m := &e.chain[i]
-		m.window = prompt.Window{Size: r.windowOf(m.pricedModel), MaxOutput: int64(m.maxOutput())}
+		m.window = prompt.Window{Size: r.Models.windowOf(m.pricedModel), MaxOutput: int64(m.maxOutput())}
 	}
 	defer func() { e.model, e.window = e.chain[0].pricedModel, e.chain[0].window }() // until chooseModel
 	if c.Seq == 0 && c.Claims <= 1 {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -75,15 +76,11 @@ func (cfg *Config) setDefaults() {
 	}
 }
 
-// Models are the models that a worker may choose instead of the runner's default. Implementations
-// must be safe for concurrent use. model.Catalogue is an implementation.
-type Models interface {
-	// Check returns the reason why a worker may not choose the model, as text for users, or nil.
-	Check(name string) error
-	// Open returns the model. It is called for each turn and must not make a request.
-	Open(name string) (model.Model, error)
-	// Connected returns a model of a provider that a user has connected. It makes no request.
-	Connected(p model.Provider, name string) (model.Model, error)
+// directory returns the configuration of a directory.
+func (cfg *Config) directory(oneAtATime func(context.Context, string) (func(), error)) directoryConfig {
+	return directoryConfig{Store: cfg.Store, Own: append([]model.Model{cfg.Model}, cfg.Fallbacks...), Models: cfg.Models,
+		Prices: cfg.Prices, Dialer: cfg.Dialer, Log: cfg.Log, Now: cfg.Now, ContextWindow: cfg.ContextWindow,
+		FixedTokens: func(window int64) int64 { return fixedTokens(cfg.ownTools(), window) }, OneAtATime: oneAtATime}
 }
 
 // defaultContextWindow is the context window of models that the price table does not list. It

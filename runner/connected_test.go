@@ -18,9 +18,11 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
-	"journeyman/store/people"
 	"journeyman/store/storetest"
+
 	"journeyman/store/workers"
+
+	"journeyman/store/people"
 )
 
 const connectedKey = "sk-connected-0123456789-abcdWXYZ"
@@ -64,8 +66,7 @@ func newConnectable(t *testing.T, name, key string) *connectable {
 // connect connects the provider as the Owner of the first organization.
 func (f *fixture) connect(name, address, key string) workers.Provider {
 	f.t.Helper()
-	p, err := f.AddProvider(f.ctx(), f.owner, workers.NewProvider{Name: name, Kind: workers.KindCompatible,
-		BaseURL: address, Key: key})
+	p, err := f.Models.AddProvider(f.ctx(), f.owner, workers.NewProvider{Name: name, Kind: workers.KindCompatible, BaseURL: address, Key: key})
 	is.New(f.t).NoErr(err)
 	return p
 }
@@ -84,15 +85,14 @@ func TestConnectedProvider(t *testing.T) {
 	p := newConnectable(t, "box", connectedKey)
 	is.Equal(f.wait(f.accept("who?")).Model, "offline")
 	f.connect("box", p.URL+"/v1", connectedKey)
-	got, err := f.TestProvider(f.ctx(), f.owner, "box", "")
+	got, err := f.Models.TestProvider(f.ctx(), f.owner, "box", "")
 	is.NoErr(err)
 	is.Equal([]any{got.Model, got.Answer, got.Error, got.InputTokens}, []any{"m", "I am box", "", int64(60)})
-	v, err := f.ModelChoices(f.ctx(), f.owner.OrganizationID)
+	v, err := f.Models.Choices(f.ctx(), f.owner.OrganizationID)
 	is.NoErr(err)
 	is.True(v.Own && !v.Offline)
 	is.Equal(v.Default, []string{"box:m"})
-	is.Equal(v.Groups[0], runner.ModelGroup{Name: "box", Models: []workers.ListedModel{{Name: "box:m",
-		ContextWindow: 65536}}})
+	is.Equal(v.Groups[0], runner.ModelGroup{Name: "box", Models: []workers.ListedModel{{Name: "box:m", ContextWindow: 65536}}})
 	turn := f.wait(f.accept("who?"))
 	is.Equal([]string{turn.OutputText, turn.Model}, []string{"I am box", "m-2026"})
 	is.Equal(turn.Usage.InputTokens, int64(20))
@@ -101,8 +101,8 @@ func TestConnectedProvider(t *testing.T) {
 	ordertest.AtLeast(is, spent, 24_000) // the test and the turn are charged: 20 input and 4 output tokens each
 
 	// A worker's own choice has precedence over the default, and an unknown name is refused.
-	is.NoErr(f.CheckModel(f.ctx(), f.owner.OrganizationID, "box:other,offline"))
-	err = f.CheckModel(f.ctx(), f.owner.OrganizationID, "bix:m")
+	is.NoErr(f.Models.Check(f.ctx(), f.owner.OrganizationID, "box:other,offline"))
+	err = f.Models.Check(f.ctx(), f.owner.OrganizationID, "bix:m")
 	is.True(err != nil && strings.Contains(err.Error(), "connected providers are box:NAME"))
 	w := f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{Model: "offline"}})
 	turn = f.wait(f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: w.ID, Input: "x", Budget: store.BudgetStandard}))
@@ -127,7 +127,7 @@ func TestProviderFailures(t *testing.T) {
 	} {
 		is := is.New(t)
 		f.connect(name, tt.address, tt.key)
-		got, err := f.TestProvider(f.ctx(), f.owner, name, "")
+		got, err := f.Models.TestProvider(f.ctx(), f.owner, name, "")
 		is.NoErr(err)
 		is.Equal(got.Code, tt.code)
 		is.True(strings.Contains(got.Error, tt.says)) // the provider's own message
@@ -139,13 +139,13 @@ func TestProviderFailures(t *testing.T) {
 			}
 		}
 	}
-	v, err := f.ModelChoices(f.ctx(), f.owner.OrganizationID)
+	v, err := f.Models.Choices(f.ctx(), f.owner.OrganizationID)
 	is := is.New(t)
 	is.NoErr(err)
 	is.True(v.Offline) // a failed provider does not become the default
-	_, err = f.TestProvider(f.ctx(), f.owner, "nothing", "")
+	_, err = f.Models.TestProvider(f.ctx(), f.owner, "nothing", "")
 	is.True(db.IsKind(err, db.NotFound))
-	got, err := f.TestProvider(f.ctx(), f.owner, "a-page", "m") // a server without a list may still answer
+	got, err := f.Models.TestProvider(f.ctx(), f.owner, "a-page", "m") // a server without a list may still answer
 	is.NoErr(err)
 	is.True(strings.Contains(got.Error, "in place of an answer of the chat completions API"))
 }
@@ -160,26 +160,16 @@ func TestProviderReach(t *testing.T) {
 		first   string // error for the first organization; "" for none
 	}{
 		"Ollama on this machine": {workers.NewProvider{Kind: workers.KindOllama}, "private network", ""},
-		"loopback": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://127.0.0.1/v1"},
-			"private network", ""},
-		"localhost": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://localhost/v1"},
-			"private network", ""},
-		"private": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://10.0.0.7/v1"},
-			"private network", ""},
-		"in octal": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://0177.0.0.1/v1"},
-			"private network", "must be written as"},
-		"mapped": {workers.NewProvider{Kind: workers.KindCompatible,
-			BaseURL: "https://[::ffff:10.0.0.1]/v1"}, "private network", ""},
-		"metadata": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "http://169.254.169.254/v1"},
-			"private network", "not public"},
-		"in the clear": {workers.NewProvider{Kind: workers.KindCompatible,
-			BaseURL: "http://models.example.com/v1"}, "https://", ""},
-		"public": {workers.NewProvider{Kind: workers.KindCompatible,
-			BaseURL: "https://models.example.com/v1"}, "", ""},
-		"no port": {workers.NewProvider{Kind: workers.KindCompatible,
-			BaseURL: "https://models.example.com:99999/v1"}, "port", "port"},
-		"key of another": {workers.NewProvider{Kind: workers.KindOpenAI, Key: "sk-ant-x"}, "another provider",
-			"another provider"},
+		"loopback":               {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://127.0.0.1/v1"}, "private network", ""},
+		"localhost":              {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://localhost/v1"}, "private network", ""},
+		"private":                {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://10.0.0.7/v1"}, "private network", ""},
+		"in octal":               {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://0177.0.0.1/v1"}, "private network", "must be written as"},
+		"mapped":                 {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://[::ffff:10.0.0.1]/v1"}, "private network", ""},
+		"metadata":               {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "http://169.254.169.254/v1"}, "private network", "not public"},
+		"in the clear":           {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "http://models.example.com/v1"}, "https://", ""},
+		"public":                 {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://models.example.com/v1"}, "", ""},
+		"no port":                {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://models.example.com:99999/v1"}, "port", "port"},
+		"key of another":         {workers.NewProvider{Kind: workers.KindOpenAI, Key: "sk-ant-x"}, "another provider", "another provider"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -193,7 +183,7 @@ func TestProviderReach(t *testing.T) {
 				caller people.Caller
 				says   string
 			}{{first.Caller, tt.first}, {later.Caller, tt.refused}} {
-				_, err := f.AddProvider(t.Context(), c.caller, tt.n)
+				_, err := f.Models.AddProvider(t.Context(), c.caller, tt.n)
 				is.Equal(err != nil, c.says != "")
 				if err != nil {
 					is.True(db.IsKind(err, db.Invalid) && strings.Contains(err.Error(), c.says)) // with the reason
@@ -202,7 +192,7 @@ func TestProviderReach(t *testing.T) {
 			f.cfg.Dialer = dial.Guard{AllowPrivate: true} // --allow-private-network
 			again := runner.New(f.cfg)
 			tt.n.Name = "q"
-			_, err := again.AddProvider(t.Context(), later.Caller, tt.n)
+			_, err := again.Models.AddProvider(t.Context(), later.Caller, tt.n)
 			is.Equal(err != nil, tt.first != "") // as for the first organization
 		})
 	}
@@ -218,11 +208,11 @@ func TestProviderGuard(t *testing.T) {
 	later, _ := storetest.Caller(t, st, "Other", "eve@other.test", people.RoleOwner)
 	f := fixtureOn(t, st, withCatalogue(nil))
 	p := newConnectable(t, "box", connectedKey)
-	_, err := f.AddProvider(t.Context(), later.Caller, workers.NewProvider{Name: "p", Kind: workers.KindCompatible,
+	_, err := f.Models.AddProvider(t.Context(), later.Caller, workers.NewProvider{Name: "p", Kind: workers.KindCompatible,
 		BaseURL: "https://models.example.com/v1", Key: connectedKey})
 	is.NoErr(err)
 	storetest.Exec(t, st, `UPDATE model_providers SET base_url = '`+p.URL+`/v1'`)
-	got, err := runner.New(f.cfg).TestProvider(t.Context(), later.Caller, "p", "m")
+	got, err := runner.New(f.cfg).Models.TestProvider(t.Context(), later.Caller, "p", "m")
 	is.NoErr(err)
 	is.True(strings.Contains(got.Error, "not public")) // the dialler refuses it
 	is.Equal(p.calls.Load(), int64(0))
@@ -236,14 +226,12 @@ func TestOrganizationsApart(t *testing.T) {
 	other, _ := storetest.Caller(t, f.store, "Other", "eve@other.test", people.RoleOwner)
 	good, bad := newConnectable(t, "good", connectedKey), newConnectable(t, "bad", "another-key-0123456789")
 	f.connect("box", bad.URL+"/v1", connectedKey) // box has the wrong key here
-	_, err := f.AddProvider(f.ctx(), other.Caller, workers.NewProvider{Name: "box", Kind: workers.KindCompatible,
-		BaseURL: good.URL + "/v1", Key: connectedKey})
+	_, err := f.Models.AddProvider(f.ctx(), other.Caller, workers.NewProvider{Name: "box", Kind: workers.KindCompatible, BaseURL: good.URL + "/v1", Key: connectedKey})
 	is.NoErr(err)
 	for _, c := range []people.Caller{f.owner, other.Caller} {
 		is.NoErr(f.store.Workers.SetDefaultModels(f.ctx(), c, "", "box:m"))
 	}
-	w, _, err := f.store.Workers.CreateWorker(f.ctx(), other.Caller, workers.NewWorker{Title: "Theirs"},
-		db.IdempotencyKey{})
+	w, _, err := f.store.Workers.CreateWorker(f.ctx(), other.Caller, workers.NewWorker{Title: "Theirs"}, db.IdempotencyKey{})
 	is.NoErr(err)
 	turn := f.wait(f.accept("who?"))
 	is.Equal(turn.Failure.Code, "401") // bad refuses the key of the first organization
@@ -251,9 +239,9 @@ func TestOrganizationsApart(t *testing.T) {
 	is.Equal(f.wait(f.acceptTurn(theirs)).OutputText, "I am good") // this organization has no outage
 
 	// Names of the server's environment still work, and no organization can use another's provider.
-	is.NoErr(f.CheckModel(f.ctx(), other.OrganizationID, "openai:x"))
+	is.NoErr(f.Models.Check(f.ctx(), other.OrganizationID, "openai:x"))
 	third, _ := storetest.Caller(t, f.store, "Third", "tia@third.test", people.RoleOwner)
-	is.True(f.CheckModel(f.ctx(), third.OrganizationID, "box:m") != nil)
+	is.True(f.Models.Check(f.ctx(), third.OrganizationID, "box:m") != nil)
 }
 
 // TestProviderChangesWhileATurnRuns replaces a provider's key and then removes the provider,
@@ -268,7 +256,7 @@ func TestProviderChangesWhileATurnRuns(t *testing.T) {
 	turn := f.accept("work")
 	<-old.asked
 	key, address := fresh.key, fresh.URL+"/v1"
-	_, err := f.UpdateProvider(f.ctx(), f.owner, "box", workers.ProviderPatch{Key: &key, BaseURL: &address})
+	_, err := f.Models.UpdateProvider(f.ctx(), f.owner, "box", workers.ProviderPatch{Key: &key, BaseURL: &address})
 	is.NoErr(err)
 	old.next <- struct{}{} // the first call ends with a tool call, at the old address
 	<-fresh.asked          // and the second call uses the new address

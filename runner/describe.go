@@ -46,7 +46,7 @@ func (r *Runner) DescribeWorker(ctx context.Context, c people.Caller, descriptio
 	req := model.Request{Instructions: describeInstructions, OutputSchema: json.RawMessage(describeSchema),
 		Messages: []model.Message{ask}}
 	// Use the default chain, because the worker that could choose another one does not exist yet.
-	chain, err := r.chainOf(ctx, c.OrganizationID, "")
+	chain, err := r.Models.chainOf(ctx, c.OrganizationID, "")
 	if me, ok := errors.AsType[*model.Error](err); ok {
 		return Description{}, notWritten(me)
 	}

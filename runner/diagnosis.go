@@ -10,9 +10,6 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
-	"journeyman/runner/tool"
-	"journeyman/runner/toolset"
-	"journeyman/store"
 )
 
 // A Finding is one fact about the server's models that an operator should know.
@@ -22,20 +19,19 @@ type Finding struct {
 	Bad    bool // the operator should correct it; Detail then contains the solution
 }
 
-// ModelFindings returns findings about the default models of an organization. It makes no model
-// call.
-func (r *Runner) ModelFindings(ctx context.Context, organizationID string) (found []Finding) {
-	chain, err := r.chainOf(ctx, organizationID, "")
+// Findings returns findings about the default models of an organization. It makes no model call.
+func (d *directory) Findings(ctx context.Context, organizationID string) (found []Finding) {
+	chain, err := d.chainOf(ctx, organizationID, "")
 	if err != nil {
 		return []Finding{{"model", err.Error(), true}}
 	}
 	for _, c := range chain {
 		m := c.pricedModel
-		found = append(found, windowFindings(m, r.cfg)...)
-		if low := r.capabilities.entry(m.id).lowest(); low != (lowCount{}) {
+		found = append(found, d.windowFindings(m)...)
+		if low := d.capabilities.entry(m.id).lowest(); low != (lowCount{}) {
 			found = append(found, Finding{"counts", low.warning(m.Name()), true})
 		}
-		if b, down := r.outages.Blocked(m.id, "", r.cfg.Now()); down && b.Err != nil {
+		if b, down := d.Outages.Blocked(m.id, "", d.cfg.Now()); down && b.Err != nil {
 			found = append(found, Finding{"answers", "not now: " + b.Err.Message, true})
 		}
 	}
@@ -49,25 +45,21 @@ func (c *cachedCapabilities) lowest() lowCount {
 	return c.low
 }
 
-// Diagnose asks the models of cfg a short question, and returns findings about them. It uses
-// the models, the prices, the tools and the context window of cfg.
-func Diagnose(ctx context.Context, cfg Config) []Finding {
-	cfg.setDefaults()
-	var cache capabilityCache
-	var found []Finding
-	for _, own := range append([]model.Model{cfg.Model}, cfg.Fallbacks...) {
-		m := cache.describe(ctx, priced(own, cfg.Prices), cfg.Now())
-		found = append(append(found, windowFindings(m, cfg)...), answerFindings(ctx, m)...)
+// Diagnose asks the server's own models a short question, and returns findings about them.
+func (d *directory) Diagnose(ctx context.Context) (found []Finding) {
+	for _, own := range d.own {
+		m := d.described(ctx, own)
+		found = append(append(found, d.windowFindings(m)...), answerFindings(ctx, m)...)
 	}
 	return found
 }
 
 // windowFindings returns the findings about the model's context window.
-func windowFindings(m pricedModel, cfg Config) []Finding {
+func (d *directory) windowFindings(m pricedModel) []Finding {
 	window, by := m.price.ContextWindow, "by the price table"
 	switch {
 	case window == 0:
-		window, by = cfg.ContextWindow, "assumed; --context-window sets it"
+		window, by = d.cfg.ContextWindow, "assumed; --context-window sets it"
 	case window == m.can.ContextWindow:
 		by = "by its server"
 	}
@@ -77,20 +69,7 @@ func windowFindings(m pricedModel, cfg Config) []Finding {
 		found = append(found, abilityFinding(m.can))
 	}
 	found = append(found, Finding{"price", m.price.Basis.String(), m.price.Basis == model.BasisNone})
-	return append(found, fitFinding(m.Name(), fixedTokens(cfg.ownTools(), window), window))
-}
-
-// fixedTokens returns the approximate tokens of the constant part of each prompt: the preamble and
-// the tools.
-func fixedTokens(own []tool.Tool, window int64) int64 {
-	s, specs := toolset.Set{Own: toolset.Named(own)}, toolset.Specs(own)
-	if window < toolset.LeanWindow { // the same condition as in loadToolset
-		s.Own, specs = toolset.Lean(store.Claim{}, s.Own), toolset.LeanSpecs(specs)
-		s.Remote.Lean = true
-	}
-	specs = s.Describe(specs)
-	preamble := prompt.Preamble(s.Setting(store.Claim{}, specs, nil))
-	return prompt.EstimateRequest(model.Request{Preamble: preamble, Tools: specs})
+	return append(found, fitFinding(m.Name(), d.cfg.FixedTokens(window), window))
 }
 
 // abilityFinding returns the finding about a model's abilities.

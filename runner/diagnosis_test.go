@@ -88,9 +88,9 @@ func TestCutPromptsAreReported(t *testing.T) {
 	log := &storetest.Log{}
 	f := newFixture(t, withModel(counting("openai:qwen3", 2051)),
 		func(c *runner.Config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) })
-	is.True(!strings.Contains(spellFindings(f.ModelFindings(t.Context(), f.owner.OrganizationID)), "counts"))
+	is.True(!strings.Contains(spellFindings(f.Models.Findings(t.Context(), f.owner.OrganizationID)), "counts"))
 	first := f.wait(f.accept(strings.Repeat("a long text ", 2000)))
 	f.wait(f.accept(strings.Repeat("more of it ", 500), first.TaskID))
 	is.Equal(strings.Count(log.String(), "it may cut prompts silently; if it is an Ollama server, use ollama:qwen3"), 1)
-	is.True(strings.Contains(spellFindings(f.ModelFindings(t.Context(), f.owner.OrganizationID)), "counts: the provider counts 2,051 tokens"))
+	is.True(strings.Contains(spellFindings(f.Models.Findings(t.Context(), f.owner.OrganizationID)), "counts: the provider counts 2,051 tokens"))
 }

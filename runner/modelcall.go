@@ -55,7 +55,7 @@ func (r *Runner) call(ctx context.Context, e *execution, c modelCall) (a answer,
 	}
 	a.req.Place = model.Place{Worker: e.claim.WorkerID, Task: e.claim.TaskID, Turn: e.claim.Seq,
 		Step: int64(len(e.steps)), Summary: c.summary}
-	a.req.ThinkingOpen = r.capabilities.entry(e.model.id).thinkingOpen.Load()
+	a.req.ThinkingOpen = r.Models.thinkingOpen(e.model.id).Load()
 	a.step = store.Step{Seq: int64(len(e.steps)), StartedAt: r.cfg.Now(), Estimated: c.estimate}
 	show := func(model.Delta) {}
 	if !c.summary {
@@ -108,12 +108,12 @@ func (r *Runner) callEnded(ctx context.Context, e *execution, cost callCost, res
 	}
 	e.begun = cost.begun
 	r.learnWindow(e, resp.Window)
-	r.billed.record(&e.model, resp.Usage) // also for a failed call: its bill may be the first one
+	r.Models.recordBill(&e.model, resp.Usage) // also for a failed call: its bill may be the first one
 	if err == nil {
 		for _, warning := range resp.Warnings {
 			e.logCall("model call with a warning", nil, "warning", warning)
 		}
-		r.capabilities.entry(e.model.id).thinkingOpen.Store(resp.ThinkingOpen)
+		r.Models.thinkingOpen(e.model.id).Store(resp.ThinkingOpen)
 		r.answered(e)
 		return nil // the cost is charged when the step is journaled
 	}
@@ -163,14 +163,16 @@ func (r *Runner) completeStep(e *execution, a *answer) {
 // reportCut warns the operator that a provider seems to truncate prompts without an error. It warns
 // once per model.
 func (r *Runner) reportCut(e *execution, st store.Step) {
-	low := lowCount{counted: st.Usage.InputTokens, estimated: st.Estimated}
-	entry := r.capabilities.entry(e.model.id)
-	entry.mu.Lock()
-	known := entry.low != lowCount{}
-	entry.low = low
-	entry.mu.Unlock() // unlock before logging, which may block on its output
-	if !known {
-		e.logCall(low.warning(e.model.Name()), nil, "step", st.Seq)
+	if warning := r.Models.noteCount(e.model, st.Usage.InputTokens, st.Estimated); warning != "" {
+		e.logCall(warning, nil, "step", st.Seq)
+	}
+}
+
+// learnWindow narrows the window of the turn's model to the size that its server has named in a refusal, 0 for none.
+func (r *Runner) learnWindow(e *execution, size int64) {
+	if size > 0 {
+		// The turn's own window may be smaller, for reasons that concern no other turn.
+		r.Models.learnWindow(e.model.id, e.window.Narrow(size))
 	}
 }
 
@@ -194,35 +196,6 @@ func (r *Runner) callFailed(e *execution, err error) {
 		e.failingSince = cmp.Or(e.failingSince, &now)
 		e.failedCalls++
 	}
-}
-
-// A callCost estimates the usage of a model call in progress.
-type callCost struct {
-	input, output int64 // tokens
-	begun         bool  // the model has produced something
-	local         bool  // the model runs in this process: only its output is charged
-}
-
-// count counts a piece of output.
-func (c *callCost) count(d model.Delta) {
-	if d.Restart {
-		c.output = 0 // the same output follows once more
-		return
-	}
-	c.begun = true
-	c.output += prompt.EstimateText(d.Text)
-}
-
-// used returns the usage to charge for a failed call. It uses the provider's counts, and estimates
-// the missing counts. cut means that the runner interrupted the call. Then the provider may still
-// charge for it.
-func (c *callCost) used(counted model.Usage, cut bool) model.Usage {
-	if !c.begun && (!cut || c.local) {
-		return counted
-	}
-	counted.InputTokens = cmp.Or(counted.InputTokens, c.input)
-	counted.OutputTokens = max(counted.OutputTokens, c.output)
-	return counted
 }
 
 // charge adds the usage of a failed call to the turn's figures.
@@ -289,7 +262,7 @@ func (r *Runner) backoff(e *execution, err error, try, tries int) (pause time.Du
 		return 0, false
 	}
 	// If another turn has found the model down, more tries would only add to its load.
-	if _, down := r.outages.Blocked(e.model.id, e.claim.ID, r.cfg.Now()); down && e.model.passes(me) {
+	if _, down := r.Models.Outages.Blocked(e.model.id, e.claim.ID, r.cfg.Now()); down && e.model.passes(me) {
 		return 0, false
 	}
 	// The pause of the provider applies only if it is longer, so that it cannot defeat the backoff.

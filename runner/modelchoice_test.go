@@ -27,13 +27,13 @@ func TestChoices(t *testing.T) {
 	st := storetest.Open(t, store.Options{})
 	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", people.RoleOwner)
 	cfg := runner.Config{Store: st, Model: offline.New(), Prices: prices, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool()))}
-	v, err := runner.New(cfg).ModelChoices(t.Context(), who.OrganizationID)
+	v, err := runner.New(cfg).Models.Choices(t.Context(), who.OrganizationID)
 	is.NoErr(err)
 	is.Equal(len(v.Groups), 0) // without a catalogue, only the server's default model exists
 	env := map[string]string{"ANTHROPIC_API_KEY": "x"}
 	cfg.Models = model.NewCatalogue(model.Config{Offline: offline.New(), Getenv: func(name string) string { return env[name] }}, offline.New(), "")
 	rn := runner.New(cfg)
-	v, err = rn.ModelChoices(t.Context(), who.OrganizationID)
+	v, err = rn.Models.Choices(t.Context(), who.OrganizationID)
 	is.NoErr(err)
 	var names []string
 	for _, m := range v.Groups[0].Models {
@@ -43,7 +43,7 @@ func TestChoices(t *testing.T) {
 	is.True(slices.Contains(names, "offline") && slices.Contains(names, "anthropic:claude-fable-5"))
 	is.True(slices.IsSorted(names))
 	for _, name := range names {
-		is.NoErr(rn.CheckModel(t.Context(), who.OrganizationID, name)) // no model of a provider without a key
+		is.NoErr(rn.Models.Check(t.Context(), who.OrganizationID, name)) // no model of a provider without a key
 	}
 	for chain, says := range map[string]string{
 		"offline,anthropic:claude-fable-5":   "",
@@ -53,7 +53,7 @@ func TestChoices(t *testing.T) {
 		"anthropic:a,anthropic:a":            "names anthropic:a twice",
 		"anthropic:1,anthropic:2,anthropic:3,anthropic:4,anthropic:5,anthropic:6,anthropic:7,anthropic:8,anthropic:9": "must name at most 8 models, not 9",
 	} {
-		err := rn.CheckModel(t.Context(), who.OrganizationID, chain)
+		err := rn.Models.Check(t.Context(), who.OrganizationID, chain)
 		is.Equal(err != nil, says != "")
 		if err != nil {
 			is.True(strings.Contains(err.Error(), says)) // the error names the bad model

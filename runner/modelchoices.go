@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"journeyman/runner/model"
+
 	"journeyman/store/workers"
 )
 
@@ -42,16 +43,16 @@ func (v ModelChoices) Facts(name string) workers.ListedModel {
 	return workers.ListedModel{Name: name}
 }
 
-// ModelChoices returns the models that workers of the organization may choose. Their names are in
+// Choices returns the models that workers of the organization may choose. Their names are in
 // the form that workers store.
-func (r *Runner) ModelChoices(ctx context.Context, organizationID string) (v ModelChoices, err error) {
-	models, err := r.modelsOf(ctx, organizationID)
+func (d *directory) Choices(ctx context.Context, organizationID string) (v ModelChoices, err error) {
+	models, err := d.modelsOf(ctx, organizationID)
 	if err != nil {
 		return v, err
 	}
-	v.Own, v.Providers = models.Chain != "" && !r.replays(), len(models.Providers)
-	v.Default = r.defaultModels(models)
-	v.Unpriced = r.unpricedOf(models, v.Default)
+	v.Own, v.Providers = models.Chain != "" && !d.replays(), len(models.Providers)
+	v.Default = d.defaultModels(models)
+	v.Unpriced = d.unpricedOf(models, v.Default)
 	v.Offline = !slices.ContainsFunc(v.Default, func(name string) bool { return name != "offline" })
 	for _, p := range models.Providers {
 		g := ModelGroup{Name: p.Name, More: len(p.Models) > maxChoices}
@@ -64,38 +65,38 @@ func (r *Runner) ModelChoices(ctx context.Context, organizationID string) (v Mod
 		}
 		v.Groups = append(v.Groups, g)
 	}
-	if server := r.serverModels(models); len(server) > 0 {
+	if server := d.serverModels(models); len(server) > 0 {
 		v.Groups = append(v.Groups, ModelGroup{Models: server})
 	}
 	return v, nil
 }
 
-// DefaultModels returns the names of the models for workers of the organization that choose no
+// Defaults returns the names of the models for workers of the organization that choose no
 // model.
-func (r *Runner) DefaultModels(ctx context.Context, organizationID string) ([]string, error) {
-	models, err := r.modelsOf(ctx, organizationID)
+func (d *directory) Defaults(ctx context.Context, organizationID string) ([]string, error) {
+	models, err := d.modelsOf(ctx, organizationID)
 	if err != nil {
 		return nil, err
 	}
-	return r.defaultModels(models), nil
+	return d.defaultModels(models), nil
 }
 
-func (r *Runner) defaultModels(models workers.OrganizationModels) (names []string) {
-	if models.Chain != "" && !r.replays() {
+func (d *directory) defaultModels(models workers.OrganizationModels) (names []string) {
+	if models.Chain != "" && !d.replays() {
 		return model.Chain(models.Chain)
 	}
-	for _, m := range r.setup.own {
+	for _, m := range d.own {
 		names = append(names, m.Name())
 	}
 	return names
 }
 
 // unpricedOf returns the names of the models without a price.
-func (r *Runner) unpricedOf(models workers.OrganizationModels, names []string) (list []string) {
+func (d *directory) unpricedOf(models workers.OrganizationModels, names []string) (list []string) {
 	for i, name := range names {
-		m, err := r.openModel(models, name)
-		if err != nil && i < len(r.setup.own) && r.setup.own[i].Name() == name {
-			m, err = r.setup.own[i], nil // the catalogue does not have the server's own models
+		m, err := d.openModel(models, name)
+		if err != nil && i < len(d.own) && d.own[i].Name() == name {
+			m, err = d.own[i], nil // the catalogue does not have the server's own models
 		}
 		if err == nil && m.price.Basis == model.BasisNone {
 			list = append(list, name)
@@ -106,18 +107,17 @@ func (r *Runner) unpricedOf(models workers.OrganizationModels, names []string) (
 
 // serverModels returns the models of the price table that the server's environment can open. It
 // omits models whose names begin with the name of a connected provider.
-func (r *Runner) serverModels(models workers.OrganizationModels) (list []workers.ListedModel) {
-	setup := r.setup
-	if setup.models == nil {
+func (d *directory) serverModels(models workers.OrganizationModels) (list []workers.ListedModel) {
+	if d.cfg.Models == nil {
 		return nil
 	}
-	for _, name := range setup.prices.Names() {
+	for _, name := range d.cfg.Prices.Names() {
 		_, _, own := providerOf(models, name)
-		if own || strings.HasSuffix(name, ":") || setup.models.Check(name) != nil {
+		if own || strings.HasSuffix(name, ":") || d.cfg.Models.Check(name) != nil {
 			continue
 		}
 		list = append(list, workers.ListedModel{Name: name,
-			ContextWindow: setup.prices.Lookup(name).ContextWindow})
+			ContextWindow: d.cfg.Prices.Lookup(name).ContextWindow})
 	}
 	return list
 }

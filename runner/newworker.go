@@ -29,7 +29,7 @@ func (r *Runner) CheckWorker(ctx context.Context, c people.Caller, wrong *db.Fie
 		}
 	}
 	if d.Model != nil {
-		if err := r.CheckModel(ctx, c.OrganizationID, *d.Model); err != nil {
+		if err := r.Models.Check(ctx, c.OrganizationID, *d.Model); err != nil {
 			wrong.Add("model", "%s", err.Error())
 		}
 	}
@@ -79,7 +79,7 @@ func (r *Runner) RestoreVersion(ctx context.Context, c people.Caller, id string,
 	revisions []string, key db.IdempotencyKey) (w workers.Worker, replayed bool, err error) {
 	// Do not look up the tools again, because their server may be down for a while.
 	if v.Settings.Model != "" {
-		if err := r.CheckModel(ctx, c.OrganizationID, v.Settings.Model); err != nil {
+		if err := r.Models.Check(ctx, c.OrganizationID, v.Settings.Model); err != nil {
 			return w, false, db.Fields{{Path: "model", Message: err.Error()}}.Err()
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"journeyman/runner/model"
+
 	"journeyman/store/workers"
 )
 
@@ -14,16 +15,16 @@ var errNoModels = errors.New("must be null: this server has its own model only")
 
 // modelsOf returns the models that an organization has configured. It reads the store only after a
 // change.
-func (r *Runner) modelsOf(ctx context.Context, organizationID string) (workers.OrganizationModels, error) {
-	changes := r.cfg.Store.Workers.ModelChanges()
-	k := &r.connected
+func (d *directory) modelsOf(ctx context.Context, organizationID string) (workers.OrganizationModels, error) {
+	changes := d.cfg.Store.Workers.ModelChanges()
+	k := &d.connected
 	k.mu.Lock()
 	known, ok := k.organizations[organizationID]
 	k.mu.Unlock()
 	if ok && known.changes == changes {
 		return known.OrganizationModels, nil
 	}
-	m, err := r.cfg.Store.Workers.OrganizationModels(ctx, organizationID)
+	m, err := d.cfg.Store.Workers.OrganizationModels(ctx, organizationID)
 	if err != nil {
 		return m, fmt.Errorf("read the models of the organization: %w", err)
 	}
@@ -45,10 +46,10 @@ func (r *Runner) modelsOf(ctx context.Context, organizationID string) (workers.O
 }
 
 // provider converts a stored provider to the type of the model package.
-func (r *Runner) provider(p workers.OpenProvider, first bool) model.Provider {
+func (d *directory) provider(p workers.OpenProvider, first bool) model.Provider {
 	// The Owner of the first organization operates the machine. Owners of other organizations must
 	// not reach the machine's private network.
-	guard := r.cfg.Dialer
+	guard := d.cfg.Dialer
 	guard.AllowPrivate = guard.AllowPrivate || first
 	return model.Provider{Name: p.Name, Kind: string(p.Kind), BaseURL: p.BaseURL, Key: p.Key,
 		ContextWindow: p.ContextWindow, Dial: guard.DialContext, Proxy: guard.AllowPrivate}
@@ -56,44 +57,43 @@ func (r *Runner) provider(p workers.OpenProvider, first bool) model.Provider {
 
 // openModel returns the model of a name: from the organization's own provider, else from the
 // server's environment.
-func (r *Runner) openModel(models workers.OrganizationModels, name string) (pricedModel, error) {
+func (d *directory) openModel(models workers.OrganizationModels, name string) (pricedModel, error) {
 	if p, rest, ok := providerOf(models, name); ok {
-		return r.openConnected(p, models.First, rest)
+		return d.openConnected(p, models.First, rest)
 	}
-	setup := r.setup
-	if setup.models == nil {
+	if d.cfg.Models == nil {
 		return pricedModel{}, errNoModels
 	}
-	m, err := setup.models.Open(name)
+	m, err := d.cfg.Models.Open(name)
 	if err != nil {
 		return pricedModel{}, err
 	}
-	return priced(m, setup.prices), nil
+	return priced(m, d.cfg.Prices), nil
 }
 
 // openConnected returns a model of a connected provider. It returns the same model each time, with
 // its connections and the known limits of its server.
-func (r *Runner) openConnected(p workers.OpenProvider, first bool, name string) (pricedModel, error) {
+func (d *directory) openConnected(p workers.OpenProvider, first bool, name string) (pricedModel, error) {
 	if p.Sealed != nil {
 		return pricedModel{}, fmt.Errorf("the key of %s cannot be read: %s", p.Name, p.Sealed.Message)
 	}
 	id := connectedID(p, name)
-	k := &r.connected
+	k := &d.connected
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	// Opening a model makes no request, so the lock may be held.
 	if m, ok := k.open[id]; ok {
 		return m, nil
 	}
-	open, setup := model.Provider.Open, r.setup
-	if setup.models != nil {
-		open = setup.models.Connected // may record or replay
+	open := model.Provider.Open
+	if d.cfg.Models != nil {
+		open = d.cfg.Models.Connected // may record or replay
 	}
-	opened, err := open(r.provider(p, first), name)
+	opened, err := open(d.provider(p, first), name)
 	if err != nil {
 		return pricedModel{}, err
 	}
-	m := priced(opened, setup.prices)
+	m := priced(opened, d.cfg.Prices)
 	m.id, m.kind = id, string(p.Kind)
 	if p.ContextWindow > 0 {
 		m.price.ContextWindow, m.windowSet = p.ContextWindow, true

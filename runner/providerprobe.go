@@ -17,6 +17,7 @@ import (
 	"journeyman/runner/prompt"
 	"journeyman/store"
 	"journeyman/store/db"
+
 	"journeyman/store/workers"
 )
 
@@ -49,9 +50,9 @@ func question(text string, files ...model.Part) model.Request {
 }
 
 // probe tries what a worker needs besides words: a call of a tool, and a picture if the model may see.
-func (r *Runner) probe(ctx context.Context, m pricedModel, t *workers.ProviderTest, used *store.Usage) {
+func (d *directory) probe(ctx context.Context, m pricedModel, t *workers.ProviderTest, used *store.Usage) {
 	t.Tools = probeTool(ctx, m, t, used)
-	m = r.described(ctx, m)
+	m = d.described(ctx, m)
 	if !m.sees() {
 		t.Pictures = &workers.Probe{Why: "the model takes none"}
 		return

@@ -66,7 +66,7 @@ func TestProviderProbes(t *testing.T) {
 			defer server.Close()
 			f := newFixture(t, withCatalogue(nil))
 			f.connect("box", server.URL+"/v1", "")
-			got, err := f.TestProvider(f.ctx(), f.owner, "box", "m")
+			got, err := f.Models.TestProvider(f.ctx(), f.owner, "box", "m")
 			is.NoErr(err)
 			is.True(got.OK())
 			is.Equal(got.Answer, "Hello.")

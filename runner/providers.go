@@ -14,8 +14,10 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/gate"
-	"journeyman/store/people"
+
 	"journeyman/store/workers"
+
+	"journeyman/store/people"
 )
 
 // ProviderAddress returns the API address of a kind of provider, or "" if the kind has no
@@ -26,30 +28,30 @@ func ProviderAddress(kind workers.ProviderKind) string {
 
 // AddProvider connects a provider for the caller's organization. It returns an Invalid error if the
 // organization may not reach the address, and the errors of the store.
-func (r *Runner) AddProvider(ctx context.Context, c people.Caller, n workers.NewProvider) (workers.Provider, error) {
+func (d *directory) AddProvider(ctx context.Context, c people.Caller, n workers.NewProvider) (workers.Provider, error) {
 	var f db.Fields
 	if n.Check(&f); len(f) == 0 {
-		models, err := r.modelsOf(ctx, c.OrganizationID)
+		models, err := d.modelsOf(ctx, c.OrganizationID)
 		if err != nil {
 			return workers.Provider{}, err
 		}
-		r.checkReach(&f, workers.OpenProvider{Provider: workers.Provider{Name: n.Name, Kind: n.Kind, BaseURL: n.BaseURL},
+		d.checkReach(&f, workers.OpenProvider{Provider: workers.Provider{Name: n.Name, Kind: n.Kind, BaseURL: n.BaseURL},
 			Key: n.Key}, models.First)
 	}
 	if err := f.Err(); err != nil {
 		return workers.Provider{}, err
 	}
-	return r.cfg.Store.Workers.AddProvider(ctx, c, n)
+	return d.cfg.Store.Workers.AddProvider(ctx, c, n)
 }
 
 // UpdateProvider changes a provider of the caller's organization. It returns the same errors as
 // AddProvider.
-func (r *Runner) UpdateProvider(ctx context.Context, c people.Caller, name string, patch workers.ProviderPatch) (
+func (d *directory) UpdateProvider(ctx context.Context, c people.Caller, name string, patch workers.ProviderPatch) (
 	workers.Provider, error) {
 	if err := c.Allow(people.ManageProviders); err != nil {
 		return workers.Provider{}, err
 	}
-	models, err := r.modelsOf(ctx, c.OrganizationID)
+	models, err := d.modelsOf(ctx, c.OrganizationID)
 	if err != nil {
 		return workers.Provider{}, err
 	}
@@ -60,24 +62,24 @@ func (r *Runner) UpdateProvider(ctx context.Context, c people.Caller, name strin
 		if patch.Key != nil {
 			p.Key = *patch.Key
 		}
-		r.checkReach(&f, p, models.First)
+		d.checkReach(&f, p, models.First)
 		if err := f.Err(); err != nil {
 			return workers.Provider{}, err
 		}
 	}
-	return r.cfg.Store.Workers.UpdateProvider(ctx, c, name, patch)
+	return d.cfg.Store.Workers.UpdateProvider(ctx, c, name, patch)
 }
 
 // checkReach adds an error to f if the organization may not reach the provider's address. It also
 // adds one if the key must not be sent there.
-func (r *Runner) checkReach(f *db.Fields, p workers.OpenProvider, first bool) {
-	as := r.provider(p, first)
+func (d *directory) checkReach(f *db.Fields, p workers.OpenProvider, first bool) {
+	as := d.provider(p, first)
 	u, err := url.Parse(as.Address())
 	if err != nil || u.Host == "" {
 		f.Add("baseUrl", "must be an http:// or https:// address")
 		return
 	}
-	private := first || r.cfg.Dialer.AllowPrivate
+	private := first || d.cfg.Dialer.AllowPrivate
 	err = dial.Guard{AllowPrivate: private}.CheckHost(u.Hostname())
 	switch {
 	case errors.Is(err, dial.ErrAddressRefused) && !private:
@@ -106,18 +108,17 @@ const (
 // sees in a picture. It stores and returns the result. modelName is the model to ask; "" chooses one. If the organization has no
 // models of its own and the model answers, the model becomes the default. If ctx ends before the model
 // answers, TestProvider returns the error of ctx and stores no result.
-func (r *Runner) TestProvider(ctx context.Context, c people.Caller, name, modelName string) (workers.ProviderTest,
-	error) {
+func (d *directory) TestProvider(ctx context.Context, c people.Caller, name, modelName string) (workers.ProviderTest, error) {
 	if err := c.Allow(people.ManageProviders); err != nil {
 		return workers.ProviderTest{}, err
 	}
 	// Each test costs tokens and a connection, so an organization makes one at a time.
-	leave, err := r.oneAtATime(ctx, "test "+c.OrganizationID)
+	leave, err := d.cfg.OneAtATime(ctx, "test "+c.OrganizationID)
 	if err != nil {
 		return workers.ProviderTest{}, err
 	}
 	defer leave()
-	models, err := r.modelsOf(ctx, c.OrganizationID)
+	models, err := d.modelsOf(ctx, c.OrganizationID)
 	if err != nil {
 		return workers.ProviderTest{}, err
 	}
@@ -126,13 +127,13 @@ func (r *Runner) TestProvider(ctx context.Context, c people.Caller, name, modelN
 		return workers.ProviderTest{}, db.Errorf(db.NotFound, "there is no provider %q",
 			db.FirstRunes(name, workers.MaxProviderName))
 	}
-	t, list, used := r.examine(ctx, models, p, modelName)
+	t, list, used := d.examine(ctx, models, p, modelName)
 	closed := ctx.Err() // the page was closed, so a failure is no result
 	// The test has a result and perhaps a cost, so record them even if maintenance has begun.
 	ctx = gate.DuringMaintenance(context.WithoutCancel(ctx))
 	if used != (store.Usage{}) {
 		c.Trigger = cmp.Or(c.Trigger, people.TriggerAPI) // an operator has none
-		if err := r.cfg.Store.MeterCaller(ctx, c, used); err != nil {
+		if err := d.cfg.Store.MeterCaller(ctx, c, used); err != nil {
 			return t, fmt.Errorf("meter test: %w", err)
 		}
 	}
@@ -143,20 +144,20 @@ func (r *Runner) TestProvider(ctx context.Context, c people.Caller, name, modelN
 	if t.OK() {
 		chain = p.Name + ":" + t.Model
 	}
-	return t, r.cfg.Store.Workers.RecordProviderTest(ctx, c, p.Provider, t, list, chain)
+	return t, d.cfg.Store.Workers.RecordProviderTest(ctx, c, p.Provider, t, list, chain)
 }
 
 // examine makes the calls of a test. list is nil if the provider did not list its models.
-func (r *Runner) examine(ctx context.Context, models workers.OrganizationModels, p workers.OpenProvider,
+func (d *directory) examine(ctx context.Context, models workers.OrganizationModels, p workers.OpenProvider,
 	modelName string) (t workers.ProviderTest, list []workers.ListedModel, used store.Usage) {
 	ctx, cancel := context.WithTimeout(ctx, testTime)
 	defer cancel()
-	t = workers.ProviderTest{At: r.cfg.Now().UTC(), Model: modelName}
+	t = workers.ProviderTest{At: d.cfg.Now().UTC(), Model: modelName}
 	if p.Sealed != nil {
 		t.Error = p.Sealed.Message
 		return t, nil, used
 	}
-	listed, err := r.provider(p, models.First).List(ctx)
+	listed, err := d.provider(p, models.First).List(ctx)
 	if me, ok := errors.AsType[*model.Error](err); ok && (modelName == "" || me.Gone() && !hasNoList(me)) {
 		t.Code, t.Error = me.Code, me.Message
 		return t, nil, used
@@ -167,16 +168,16 @@ func (r *Runner) examine(ctx context.Context, models workers.OrganizationModels,
 			list[i] = workers.ListedModel(m)
 		}
 	}
-	if t.Model = cmp.Or(t.Model, r.modelToTest(models, p, list)); t.Model == "" {
+	if t.Model = cmp.Or(t.Model, d.modelToTest(models, p, list)); t.Model == "" {
 		t.Code, t.Error = "404", "the provider lists no model: name one, and test again"
 		return t, list, used
 	}
-	m, err := r.openConnected(p, models.First, t.Model)
+	m, err := d.openConnected(p, models.First, t.Model)
 	if err = cmp.Or(err, ctx.Err()); err != nil { // a call that is never made must cost nothing
 		t.Error = err.Error()
 		return t, list, used
 	}
-	r.askShortly(ctx, m, &t, &used)
+	d.askShortly(ctx, m, &t, &used)
 	return t, list, used
 }
 
@@ -185,7 +186,7 @@ func hasNoList(e *model.Error) bool { return e.Code == "404" || e.Code == model.
 
 // askShortly asks a model a short question, and stores the answer or the failure in t. used is the
 // usage to charge: that of a failed call is charged as in a turn.
-func (r *Runner) askShortly(ctx context.Context, m pricedModel, t *workers.ProviderTest, used *store.Usage) {
+func (d *directory) askShortly(ctx context.Context, m pricedModel, t *workers.ProviderTest, used *store.Usage) {
 	t.Price = m.price.Basis.Code()
 	started := time.Now() // use the real clock to measure the model's response time
 	text, _, err := asked(ctx, m, t, used, question("Say hello in five words or fewer."))
@@ -197,14 +198,13 @@ func (r *Runner) askShortly(ctx context.Context, m pricedModel, t *workers.Provi
 		t.Code, t.Error = "timeout", fmt.Sprintf("the model did not answer within %s", testTime)
 	default:
 		t.Answer = text
-		r.probe(ctx, m, t, used)
+		d.probe(ctx, m, t, used)
 	}
 }
 
 // modelToTest returns the model to ask: the model that workers use, else the provider's usual
 // model, else the first model that can call tools. It returns "" if there is none.
-func (r *Runner) modelToTest(models workers.OrganizationModels, p workers.OpenProvider,
-	list []workers.ListedModel) string {
+func (d *directory) modelToTest(models workers.OrganizationModels, p workers.OpenProvider, list []workers.ListedModel) string {
 	if models.Chain != "" {
 		for _, name := range model.Chain(models.Chain) {
 			if by, rest, ok := providerOf(models, name); ok && by.ID == p.ID {
@@ -220,7 +220,7 @@ func (r *Runner) modelToTest(models workers.OrganizationModels, p workers.OpenPr
 	}
 	for _, fits := range []func(workers.ListedModel) bool{
 		func(m workers.ListedModel) bool {
-			return r.setup.prices.Lookup(string(p.Kind) + ":" + m.Name).Known
+			return d.cfg.Prices.Lookup(string(p.Kind) + ":" + m.Name).Known
 		},
 		func(m workers.ListedModel) bool { return slices.Contains(m.Abilities, model.AbilityTools) },
 		func(workers.ListedModel) bool { return true },

@@ -25,8 +25,6 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"journeyman/runner/budget"
-	"journeyman/runner/model"
-	"journeyman/runner/models"
 	"journeyman/runner/stream"
 	"journeyman/runner/toolset"
 	"journeyman/runner/view"
@@ -36,6 +34,7 @@ import (
 // A Runner executes the turns of a store. Its methods are safe for concurrent use.
 type Runner struct {
 	Streams *stream.Hub // publishes the progress of turns to watchers
+	Models  *directory  // opens the models of organizations
 
 	cfg  Config
 	wake chan struct{} // buffers one signal, so that a wake-up during a claim is not lost
@@ -56,7 +55,6 @@ type Runner struct {
 	renewed atomic.Pointer[time.Time] // time just before the last renewal of the lease
 	alive   atomic.Pointer[time.Time] // the dispatcher's last round; with a monotonic reading
 
-	setup *setup
 	tools func() toolset.Own // computes its result once
 
 	programs programs
@@ -68,19 +66,14 @@ type Runner struct {
 	taken      int                   // slots of executions and of uncommitted claims
 	strangers  int                   // those of them that are for turns of people who are not members
 
-	views        view.Builder
-	ledger       *budget.Ledger
-	billed       billedRates
-	unpriced     unpricedModels
-	outages      models.Outages
-	metrics      *metrics.Set     // see Metrics
-	retries      *metrics.Counter // of model calls
-	folders      workspaces
-	placing      placing
-	capabilities capabilityCache
-	forms        formCache
-	connected    connectedModels
-	underWay     sync.Map // requests that must not run in parallel: name to channel; see oneAtATime
+	views    view.Builder
+	ledger   *budget.Ledger
+	metrics  *metrics.Set     // see Metrics
+	retries  *metrics.Counter // of model calls
+	folders  workspaces
+	placing  placing
+	forms    formCache
+	underWay sync.Map // requests that must not run in parallel: name to channel; see oneAtATime
 
 	// Unix milliseconds at which the dispatcher next resumes suspended turns, or noRetry. It is 0
 	// at first, so that the first round finds the suspended turns of an earlier process.
@@ -104,7 +97,7 @@ func New(cfg Config) *Runner {
 	r.ledger = budget.NewLedger(r.storeHold)
 	cfg.Store.OnChange(r.recordsChanged)
 	r.Streams.OnEnd(r.broadcastEnd)
-	r.setup = newSetup(append([]model.Model{cfg.Model}, cfg.Fallbacks...), cfg.Models, cfg.Prices)
+	r.Models = newDirectory(cfg.directory(r.oneAtATime))
 	// The tools are built at their first use, because this would delay the start.
 	r.tools = sync.OnceValue(func() toolset.Own { return toolset.NewOwn(cfg.ownTools()) })
 	// The parent is not a caller's context, because turns outlive the requests that started them.

@@ -41,7 +41,7 @@ func (r *Runner) step(ctx context.Context, e *execution) (outcome, error) {
 			err = r.retry(ctx, e, func() (err error) { a, err = r.call(ctx, e, c); return err })
 		}
 		if err == nil {
-			defer r.outages.Leave(e.model.id, e.claim.ID)
+			defer r.Models.Outages.Leave(e.model.id, e.claim.ID)
 			defer a.Reserved.Settle() // respond has committed the cost: until then the credits stay reserved
 			return r.respond(e, a)
 		}

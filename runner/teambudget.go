@@ -30,7 +30,7 @@ func (r *Runner) loadTeam(ctx context.Context, e *execution) error {
 			left = min(left, limit)
 		}
 		left -= a.Worked
-		chain, err := r.chainOf(ctx, e.claim.OrganizationID, a.Model)
+		chain, err := r.Models.chainOf(ctx, e.claim.OrganizationID, a.Model)
 		if err != nil {
 			continue // without a model that turn makes no last call, so it needs no credits
 		}

@@ -45,7 +45,7 @@ func TestModelsWithoutPriceAreNamed(t *testing.T) {
 			turn := f.wait(f.accept("one"))
 			f.wait(f.accept("two"))
 			is.Equal(strings.Count(log.String(), `msg="model without a price" model=fake price="no price: caps do not apply`), tt.warned)
-			is.True(strings.Contains(spellFindings(f.ModelFindings(t.Context(), f.owner.OrganizationID)), tt.finding))
+			is.True(strings.Contains(spellFindings(f.Models.Findings(t.Context(), f.owner.OrganizationID)), tt.finding))
 			if tt.byDefault != "" {
 				is.Equal(turn.Usage.ModelCost, int64(1000*1000+100*2000))
 			}

@@ -7,6 +7,7 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/store/ordertest"
+
 	"journeyman/store/workers"
 )
 
@@ -46,7 +47,7 @@ func TestWindowOfAProvider(t *testing.T) {
 			w := newWire(t, func(asked) said { return said{text: "fine", in: 10, out: 5} })
 			w.list = `{"data":[{"id":"m","object":"model","owned_by":"vllm","max_model_len":8192}]}`
 			f := newFixture(t, withCatalogue(nil))
-			_, err := f.AddProvider(f.ctx(), f.owner, workers.NewProvider{Name: "box", Kind: workers.KindCompatible,
+			_, err := f.Models.AddProvider(f.ctx(), f.owner, workers.NewProvider{Name: "box", Kind: workers.KindCompatible,
 				BaseURL: w.URL + "/v1", ContextWindow: tt.set})
 			is.NoErr(err)
 			f.worker = f.newWorker(workers.NewWorker{Title: "W", Settings: workers.Settings{Model: "box:m"}})

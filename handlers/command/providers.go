@@ -53,12 +53,12 @@ func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []w
 	}
 	switch {
 	case call.Add != nil:
-		if _, err = rn.AddProvider(ctx, c, *call.Add); err == nil {
-			_, err = rn.TestProvider(ctx, c, call.Add.Name, call.Model)
+		if _, err = rn.Models.AddProvider(ctx, c, *call.Add); err == nil {
+			_, err = rn.Models.TestProvider(ctx, c, call.Add.Name, call.Model)
 		}
 		call.Test = call.Add.Name
 	case call.Test != "":
-		_, err = rn.TestProvider(ctx, c, call.Test, call.Model)
+		_, err = rn.Models.TestProvider(ctx, c, call.Test, call.Model)
 	case call.Remove != "":
 		_, err = d.Store.Workers.RemoveProvider(ctx, c, call.Remove)
 	case call.Default != nil:
@@ -78,7 +78,7 @@ func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []w
 
 func (d DataFolder) setDefault(ctx context.Context, c people.Caller, rn *runner.Runner, chain string) error {
 	if chain != "" {
-		if err := rn.CheckModel(ctx, c.OrganizationID, chain); err != nil {
+		if err := rn.Models.Check(ctx, c.OrganizationID, chain); err != nil {
 			return db.Fields{{Path: "models", Message: err.Error()}}.Err()
 		}
 		chain = strings.Join(model.Chain(chain), ",")

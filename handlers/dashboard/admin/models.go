@@ -103,7 +103,7 @@ func kindInfoOf(kind workers.ProviderKind) kindInfo {
 const shownModels = 8
 
 func (d *Pages) modelsPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) error {
-	choices, err := d.Runner.ModelChoices(r.Context(), r.Who.OrganizationID)
+	choices, err := d.Runner.Models.Choices(r.Context(), r.Who.OrganizationID)
 	if err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func (d *Pages) addProvider(_ http.ResponseWriter, r *frame.Request, f *frame.Fo
 	if n.Kind == workers.KindOllama && n.BaseURL == kindInfoOf(n.Kind).UsualHost {
 		n.BaseURL = ""
 	}
-	if _, err := d.Runner.AddProvider(r.Context(), r.Who.Caller, n); err != nil {
+	if _, err := d.Runner.Models.AddProvider(r.Context(), r.Who.Caller, n); err != nil {
 		return "", err
 	}
 	return d.tested(r, n.Name, trimmed(f, "model"), "provider-connected")
@@ -278,7 +278,7 @@ func (d *Pages) updateProvider(_ http.ResponseWriter, r *frame.Request, f *frame
 	if key := trimmed(f, "key"); key != "" {
 		patch.Key = &key
 	}
-	if _, err := d.Runner.UpdateProvider(r.Context(), r.Who.Caller, name, patch); err != nil {
+	if _, err := d.Runner.Models.UpdateProvider(r.Context(), r.Who.Caller, name, patch); err != nil {
 		return "", err
 	}
 	return d.tested(r, name, "", "provider-changed")
@@ -291,7 +291,7 @@ func (d *Pages) testProvider(_ http.ResponseWriter, r *frame.Request, f *frame.F
 // tested tests a provider and returns the address of its card. message is for a success; the card
 // shows a failure.
 func (d *Pages) tested(r *frame.Request, name, modelName, message string) (string, error) {
-	t, err := d.Runner.TestProvider(r.Context(), r.Who.Caller, name, modelName)
+	t, err := d.Runner.Models.TestProvider(r.Context(), r.Who.Caller, name, modelName)
 	card := "#p-" + url.PathEscape(name)
 	if err != nil || !t.OK() {
 		return frame.ModelsPath + card, err
@@ -331,7 +331,7 @@ func (d *Pages) changeDefault(_ http.ResponseWriter, r *frame.Request, f *frame.
 	}
 	now := strings.Join(chain, ",")
 	if verb == "add" { // earlier models may no longer exist, and can still be moved
-		if err := d.Runner.CheckModel(r.Context(), r.Who.OrganizationID, now); err != nil {
+		if err := d.Runner.Models.Check(r.Context(), r.Who.OrganizationID, now); err != nil {
 			return "", db.Fields{{Path: "model", Message: err.Error()}}.Err()
 		}
 	}

@@ -101,7 +101,7 @@ func (d *Pages) showSystem(w http.ResponseWriter, r *frame.Request) (err error) 
 		MailAddr: d.cfg.MailAddr, OnServer: d.Store.OnServer(),
 		Alive:   system.SchedulerAlive == nil || system.SchedulerAlive(),
 		Running: int64(d.Runner.Running()), Queued: d.Store.Queued(), Streams: d.API.OpenStreams(),
-		DatabaseWorks: d.Store.Ping(r.Context()) == nil, Model: d.Runner.ModelFindings(r.Context(), r.Who.OrganizationID)}
+		DatabaseWorks: d.Store.Ping(r.Context()) == nil, Model: d.Runner.Models.Findings(r.Context(), r.Who.OrganizationID)}
 	p.Backups = d.cfg.Backups.State()
 	p.Damaged = d.Store.Damage() != nil // after Ping, which may have found the damage
 	if !p.StartedAt.IsZero() {

@@ -19,7 +19,7 @@ type ModelField struct {
 // ModelField returns the field for a form. If the models cannot be read, it has only the text
 // field.
 func (fr *Frame) ModelField(r *Request, f *Form) ModelField {
-	choices, err := fr.Runner.ModelChoices(r.Context(), r.Who.OrganizationID)
+	choices, err := fr.Runner.Models.Choices(r.Context(), r.Who.OrganizationID)
 	if err != nil && r.Context().Err() == nil {
 		fr.Log.Error("models of the organization", "err", err)
 	}
@@ -59,7 +59,7 @@ type ModelState struct {
 
 // ModelState returns the state for the caller's organization.
 func (fr *Frame) ModelState(ctx context.Context, organizationID string) ModelState {
-	names, err := fr.Runner.DefaultModels(ctx, organizationID)
+	names, err := fr.Runner.Models.Defaults(ctx, organizationID)
 	if err != nil || len(names) == 0 {
 		return ModelState{} // the page works without the state
 	}
