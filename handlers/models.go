@@ -3,8 +3,9 @@ package handlers
 import (
 	"net/http"
 
-	"journeyman/runner"
+	"journeyman/runner/models"
 	"journeyman/runner/view"
+
 	"journeyman/store/workers"
 )
 
@@ -29,7 +30,7 @@ func (a *API) listModels(w http.ResponseWriter, r *request) error {
 	return respondOK(w, map[string]any{"default": choices.Default, "items": items}, err)
 }
 
-func newModelItem(g runner.ModelGroup, m workers.ListedModel) modelItem {
+func newModelItem(g models.Group, m workers.ListedModel) modelItem {
 	item := modelItem{Name: m.Name, Provider: view.Optional(g.Name), Abilities: m.Abilities}
 	if m.ContextWindow > 0 {
 		item.ContextWindow = &m.ContextWindow

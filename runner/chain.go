@@ -17,9 +17,9 @@ func (e *execution) use(i int) {
 	if e.model.Model != nil {
 		// Save the state of the current candidate: a refusal may have narrowed the window, and a
 		// bill may have added rates.
-		e.chain[e.asking].pricedModel, e.chain[e.asking].window = e.model, e.window
+		e.chain[e.asking].Priced, e.chain[e.asking].Window = e.model, e.window
 	}
-	e.asking, e.model, e.window = i, e.chain[i].pricedModel, e.chain[i].window
+	e.asking, e.model, e.window = i, e.chain[i].Priced, e.chain[i].Window
 	e.prompt.Asking = i
 }
 
@@ -33,7 +33,7 @@ func (r *Runner) chooseModel(ctx context.Context, e *execution) (outcome, error)
 			return r.awaitModel(ctx, e)
 		}
 		e.use(i)
-		if e.model.alone() {
+		if e.model.Alone() {
 			e.probes = e.failingSince != nil
 			return next, nil
 		}
@@ -42,7 +42,7 @@ func (r *Runner) chooseModel(ctx context.Context, e *execution) (outcome, error)
 			return next, nil
 		}
 		var may bool
-		may, e.probes = r.Models.Outages.Enter(e.model.id, e.claim.ID, e.failingSince != nil, r.cfg.Now())
+		may, e.probes = r.Models.Outages.Enter(e.model.ID, e.claim.ID, e.failingSince != nil, r.cfg.Now())
 		if may {
 			return next, nil
 		}
@@ -54,9 +54,9 @@ func (r *Runner) chooseModel(ctx context.Context, e *execution) (outcome, error)
 // them. So a new key applies from the next model call on.
 func (r *Runner) refreshModels(ctx context.Context, e *execution) {
 	now := &e.chain[e.asking]
-	now.pricedModel, now.window = e.model, e.window
-	e.modelChanges = r.Models.refresh(ctx, e.claim.OrganizationID, e.modelChanges, e.chain)
-	e.model, e.window = now.pricedModel, now.window
+	now.Priced, now.Window = e.model, e.window
+	e.modelChanges = r.Models.Refresh(ctx, e.claim.OrganizationID, e.modelChanges, e.chain)
+	e.model, e.window = now.Priced, now.Window
 }
 
 // isLastTry reports whether the turn's time to wait for its models is about to end. Then the turn
@@ -71,19 +71,19 @@ func (r *Runner) nextModel(e *execution) int {
 	largest, gone, now, last := -1, -1, r.cfg.Now(), r.isLastTry(e)
 	for i := range e.chain {
 		c := &e.chain[i]
-		if c.failure != nil { // this model has failed for this step
+		if c.Failure != nil { // this model has failed for this step
 			continue
 		}
-		b, blocked := r.Models.Outages.Blocked(c.id, e.claim.ID, now)
+		b, blocked := r.Models.Outages.Blocked(c.ID, e.claim.ID, now)
 		switch {
 		case blocked && b.Gone:
 			if gone < 0 {
 				gone = i
 			}
 		case blocked && !(last && !b.Asked()): // a pause that the provider requested stays
-		case len(e.chain) == 1 || e.prompt.CalibratedFor(i, e.estimate) <= c.window.Room():
+		case len(e.chain) == 1 || e.prompt.CalibratedFor(i, e.estimate) <= c.Window.Room():
 			return i
-		case largest < 0 || c.window.Room() > e.chain[largest].window.Room():
+		case largest < 0 || c.Window.Room() > e.chain[largest].Window.Room():
 			largest = i // if the request fits no window, it is compacted for the largest one
 		}
 	}
@@ -96,15 +96,15 @@ func (r *Runner) nextModel(e *execution) int {
 // passOn records how the call of a step has failed. It reports whether the step continues, either
 // with another model or later with the same model.
 func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
-	name, now := e.model.id, r.cfg.Now()
+	name, now := e.model.ID, r.cfg.Now()
 	defer r.Models.Outages.Leave(name, e.claim.ID) // on every path: a probe blocks all other turns
 	me, ok := errors.AsType[*model.Error](err)
 	if !ok || ctx.Err() != nil {
 		return false // the turn was interrupted or failed by itself: the model is not the cause
 	}
 	switch {
-	case e.model.passes(me) && e.model.alone():
-	case e.model.passes(me):
+	case e.model.Passes(me) && e.model.Alone():
+	case e.model.Passes(me):
 		// The failure is retryable, so callEnded has set failingSince.
 		r.Models.Outages.Failed(name, e.claim.ID, me, *e.failingSince, now, func(n int) time.Duration {
 			return r.pause(me, n)
@@ -123,15 +123,15 @@ func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 	default:
 		return false
 	}
-	e.chain[e.asking].failure = me
+	e.chain[e.asking].Failure = me
 	return true
 }
 
 // largerFollows reports whether a later model of the chain has a larger window than the current
 // one. Models that have failed do not count.
 func (e *execution) largerFollows() bool {
-	return slices.ContainsFunc(e.chain[e.asking+1:], func(c candidate) bool {
-		return c.failure == nil && c.window.Room() > e.window.Room()
+	return slices.ContainsFunc(e.chain[e.asking+1:], func(c models.Candidate) bool {
+		return c.Failure == nil && c.Window.Room() > e.window.Room()
 	})
 }
 
@@ -141,13 +141,13 @@ func (e *execution) nextMayAccept(me *model.Error) bool {
 	if !me.Rejected() || e.begun {
 		return false
 	}
-	rejected := func(c candidate) bool {
-		return c.failure != nil && c.failure.Rejected() && !c.failure.Gone()
+	rejected := func(c models.Candidate) bool {
+		return c.Failure != nil && c.Failure.Rejected() && !c.Failure.Gone()
 	}
 	if slices.ContainsFunc(e.chain, rejected) {
 		return false
 	}
-	return slices.ContainsFunc(e.chain[e.asking+1:], func(c candidate) bool { return c.failure == nil })
+	return slices.ContainsFunc(e.chain[e.asking+1:], func(c models.Candidate) bool { return c.Failure == nil })
 }
 
 // lastTry is the time between the last call of a model and the end of the turn's patience.
@@ -188,10 +188,10 @@ func (r *Runner) outlookOf(e *execution) (x outlook) {
 	for i := range e.chain {
 		c := &e.chain[i]
 		var at time.Time
-		why, asked := c.failure, false
-		b, blocked := r.Models.Outages.Blocked(c.id, e.claim.ID, now)
+		why, asked := c.Failure, false
+		b, blocked := r.Models.Outages.Blocked(c.ID, e.claim.ID, now)
 		switch {
-		case why != nil && c.passes(why):
+		case why != nil && c.Passes(why):
 			at, asked = now.Add(r.pause(why, e.suspensions())), why.RetryAfter >= models.MinRetryAfter
 		case why == nil && blocked && !b.Gone:
 			at, why, asked = b.Until, b.Err, b.Asked()
@@ -201,7 +201,7 @@ func (r *Runner) outlookOf(e *execution) (x outlook) {
 			}
 			continue
 		}
-		at = r.Models.Outages.Await(c.id, e.claim.ID, at)
+		at = r.Models.Outages.Await(c.ID, e.claim.ID, at)
 		if x.at.IsZero() || at.Before(x.at) {
 			x = outlook{at, asked, why}
 		}

@@ -14,7 +14,7 @@ func (r *Runner) Start(ctx context.Context) error {
 	r.cfg.Store.OnInterrupted(r.logEnd)
 	r.cfg.Store.OnClaimed(r.begin)
 	r.cfg.Store.UseEnvelopes(store.Envelopes{Look: r.lookAt, Compose: r.envelope})
-	r.Models.warnUnpriced()
+	r.Models.WarnUnpriced()
 	err := r.checkClock(ctx)
 	if err == nil {
 		err = r.register(ctx)

@@ -16,9 +16,9 @@ func (r *Runner) restoreCompactions(ctx context.Context, e *execution) error {
 	c := e.claim
 	for i := range e.chain {
 		m := &e.chain[i]
-		m.window = prompt.Window{Size: r.Models.windowOf(m.pricedModel), MaxOutput: int64(m.maxOutput())}
+		m.Window = prompt.Window{Size: r.Models.ContextWindow(m.Priced), MaxOutput: int64(m.MaxOutput())}
 	}
-	defer func() { e.model, e.window = e.chain[0].pricedModel, e.chain[0].window }() // until chooseModel
+	defer func() { e.model, e.window = e.chain[0].Priced, e.chain[0].Window }() // until chooseModel
 	if c.Seq == 0 && c.Claims <= 1 {
 		return nil // no earlier turn or claim
 	}
@@ -36,7 +36,7 @@ func (r *Runner) restoreCompactions(ctx context.Context, e *execution) error {
 		}
 		for i := range e.chain {
 			if m.Refused && m.Model == e.chain[i].Name() {
-				e.chain[i].window.Remember(m.Room)
+				e.chain[i].Window.Remember(m.Room)
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"journeyman/runner/dial"
 	"journeyman/runner/model"
+	"journeyman/runner/models"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/runner/trace"
@@ -22,7 +23,7 @@ type Config struct {
 	Store         *store.Store
 	Model         model.Model   // for workers that choose no model
 	Fallbacks     []model.Model // asked in this order if Model does not answer
-	Models        Models        // models that workers may choose; none if nil
+	Models        models.Source // models that workers may choose; none if nil
 	Dialer        dial.Guard    // to providers that users connect; the zero value reaches public addresses only
 	Prices        *model.Prices
 	Tools         []tool.Tool
@@ -77,8 +78,8 @@ func (cfg *Config) setDefaults() {
 }
 
 // directory returns the configuration of a directory.
-func (cfg *Config) directory(oneAtATime func(context.Context, string) (func(), error)) directoryConfig {
-	return directoryConfig{Store: cfg.Store, Own: append([]model.Model{cfg.Model}, cfg.Fallbacks...), Models: cfg.Models,
+func (cfg *Config) directory(oneAtATime func(context.Context, string) (func(), error)) models.Config {
+	return models.Config{Store: cfg.Store, Own: append([]model.Model{cfg.Model}, cfg.Fallbacks...), Models: cfg.Models,
 		Prices: cfg.Prices, Dialer: cfg.Dialer, Log: cfg.Log, Now: cfg.Now, ContextWindow: cfg.ContextWindow,
 		FixedTokens: func(window int64) int64 { return fixedTokens(cfg.ownTools(), window) }, OneAtATime: oneAtATime}
 }

@@ -15,6 +15,7 @@ import (
 	"journeyman/runner/dial"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
+	"journeyman/runner/models"
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
@@ -92,7 +93,7 @@ func TestConnectedProvider(t *testing.T) {
 	is.NoErr(err)
 	is.True(v.Own && !v.Offline)
 	is.Equal(v.Default, []string{"box:m"})
-	is.Equal(v.Groups[0], runner.ModelGroup{Name: "box", Models: []workers.ListedModel{{Name: "box:m", ContextWindow: 65536}}})
+	is.Equal(v.Groups[0], models.Group{Name: "box", Models: []workers.ListedModel{{Name: "box:m", ContextWindow: 65536}}})
 	turn := f.wait(f.accept("who?"))
 	is.Equal([]string{turn.OutputText, turn.Model}, []string{"I am box", "m-2026"})
 	is.Equal(turn.Usage.InputTokens, int64(20))

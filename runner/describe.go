@@ -10,11 +10,14 @@ import (
 
 	"journeyman/runner/budget"
 	"journeyman/runner/model"
+	"journeyman/runner/models"
 	"journeyman/runner/prompt"
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/gate"
+
 	"journeyman/store/people"
+
 	"journeyman/store/workers"
 )
 
@@ -46,13 +49,13 @@ func (r *Runner) DescribeWorker(ctx context.Context, c people.Caller, descriptio
 	req := model.Request{Instructions: describeInstructions, OutputSchema: json.RawMessage(describeSchema),
 		Messages: []model.Message{ask}}
 	// Use the default chain, because the worker that could choose another one does not exist yet.
-	chain, err := r.Models.chainOf(ctx, c.OrganizationID, "")
+	chain, err := r.Models.Chain(ctx, c.OrganizationID, "")
 	if me, ok := errors.AsType[*model.Error](err); ok {
 		return Description{}, notWritten(me)
 	}
 	for _, m := range chain {
 		var d Description
-		d, err = r.describeWith(ctx, m.pricedModel, c, req)
+		d, err = r.describeWith(ctx, m.Priced, c, req)
 		// Continue with the next model of the chain only if this model is not available.
 		if !db.IsKind(err, db.Busy) && !db.IsKind(err, db.Upstream) || ctx.Err() != nil {
 			return d, err
@@ -62,11 +65,11 @@ func (r *Runner) DescribeWorker(ctx context.Context, c people.Caller, descriptio
 }
 
 // describeWith asks one model to write the description.
-func (r *Runner) describeWith(ctx context.Context, m pricedModel, c people.Caller, req model.Request) (
+func (r *Runner) describeWith(ctx context.Context, m models.Priced, c people.Caller, req model.Request) (
 	Description, error) {
 	input := prompt.EstimateRequest(req)
-	a, err := r.reserve(ctx, c.OrganizationID, budget.Expense{Price: m.price, Left: math.MaxInt64, Input: input,
-		Most: min(m.maxOutput(), describeTokens)})
+	a, err := r.reserve(ctx, c.OrganizationID, budget.Expense{Price: m.Price, Left: math.MaxInt64, Input: input,
+		Most: min(m.MaxOutput(), describeTokens)})
 	if err != nil {
 		return Description{}, fmt.Errorf("describe worker: %w", err)
 	}
@@ -76,12 +79,12 @@ func (r *Runner) describeWith(ctx context.Context, m pricedModel, c people.Calle
 	}
 	req.MaxTokens = a.MaxTokens
 	// No turn has these costs, so the organization is charged directly, even for a failed call.
-	cost := callCost{input: input, local: model.Local(m.Model)}
-	resp, failed := model.Ask(ctx, m.Model, req, cost.count)
+	cost := models.Cost{Input: input, Local: model.Local(m.Model)}
+	resp, failed := model.Ask(ctx, m.Model, req, cost.Count)
 	if failed != nil {
-		resp.Usage = cost.used(resp.Usage, ctx.Err() != nil)
+		resp.Usage = cost.Used(resp.Usage, ctx.Err() != nil)
 	}
-	used := m.usage(resp.Usage)
+	used := m.Usage(resp.Usage)
 	if failed == nil {
 		used.Steps = 1
 	}

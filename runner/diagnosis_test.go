@@ -12,6 +12,7 @@ import (
 
 	"journeyman/runner"
 	"journeyman/runner/model"
+	"journeyman/runner/models"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -26,7 +27,7 @@ func counting(name string, tokens int64) *fakeModel {
 }
 
 // spellFindings returns a line for each finding, with a mark for bad findings.
-func spellFindings(found []runner.Finding) string {
+func spellFindings(found []models.Finding) string {
 	var b strings.Builder
 	for _, f := range found {
 		fmt.Fprintf(&b, "%s: %s", f.About, f.Detail)

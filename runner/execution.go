@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"journeyman/runner/models"
 	"journeyman/runner/prompt"
 	"journeyman/runner/schema"
 	"journeyman/runner/stream"
@@ -23,9 +24,9 @@ type execution struct {
 	ctx    context.Context // ends with cancel, and with the runner
 	cancel context.CancelCauseFunc
 	live   *stream.Live
-	model  pricedModel // the model that is asked now
-	chain  []candidate // models that may be asked, in order of preference
-	asking int         // index of model in chain
+	model  models.Priced      // the model that is asked now
+	chain  []models.Candidate // models that may be asked, in order of preference
+	asking int                // index of model in chain
 
 	modelChanges int64 // the store's ModelChanges when the chain was opened
 	probes       bool  // the model has failed before, and this turn tests whether it answers again

@@ -164,7 +164,7 @@ func (r *Runner) filesOf(e *execution) prompt.Files {
 	}
 	for _, m := range e.chain {
 		takes := model.TakesOf(m.Model)
-		takes.Pictures = m.sees()
+		takes.Pictures = m.Sees()
 		files.Takes = append(files.Takes, takes)
 	}
 	return files
@@ -173,9 +173,9 @@ func (r *Runner) filesOf(e *execution) prompt.Files {
 // blindness returns the reason why none of a turn's models sees pictures, "" if one does.
 func (e *execution) blindness() string {
 	for _, m := range e.chain {
-		if m.sees() {
+		if m.Sees() {
 			return ""
 		}
 	}
-	return e.model.blindness()
+	return e.model.Blindness()
 }

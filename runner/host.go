@@ -59,8 +59,8 @@ func (h *toolHost) ShowImage(ctx context.Context, path string, data []byte) (too
 		return tool.Picture{}, tool.Errorf("a call can return at most %d images", tool.MaxImages)
 	}
 	// The model that made the call decides, also if another one of the chain sees: it gets the result.
-	if !h.e.model.sees() {
-		return tool.Picture{}, tool.Errorf("%s", h.e.model.blindness())
+	if !h.e.model.Sees() {
+		return tool.Picture{}, tool.Errorf("%s", h.e.model.Blindness())
 	}
 	p, err := h.r.cfg.Documents.Picture(ctx, data)
 	if err != nil {

@@ -131,7 +131,7 @@ func (r *Runner) remoteTools(ctx context.Context, e *execution) (found tool.Tool
 	}
 	forbidden := func(t tool.RemoteTool) bool { return !e.tools.Allows(toolset.IDOf(t)) }
 	found.Tools = slices.DeleteFunc(slices.Clone(found.Tools), forbidden)
-	found.Lean = r.Models.windowOf(e.model) < toolset.LeanWindow
+	found.Lean = r.Models.ContextWindow(e.model) < toolset.LeanWindow
 	return found, nil
 }
 

@@ -22,15 +22,15 @@ func (r *Runner) run(ctx context.Context, e *execution) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			if e.model.Model != nil {
-				r.Models.Outages.Leave(e.model.id, e.claim.ID) // a probe blocks all other turns
+				r.Models.Outages.Leave(e.model.ID, e.claim.ID) // a probe blocks all other turns
 			}
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
 	// The chain comes first: readConversation adapts the prompt to its models.
 	var noModel error
-	e.modelChanges = r.Models.changes() // before the chain, so that no change is missed
-	e.chain, noModel = r.Models.chainOf(ctx, e.claim.OrganizationID, e.claim.Settings.Model)
+	e.modelChanges = r.Models.Changes() // before the chain, so that no change is missed
+	e.chain, noModel = r.Models.Chain(ctx, e.claim.OrganizationID, e.claim.Settings.Model)
 	if err := cmp.Or(r.load(ctx, e), noModel); err != nil {
 		return err // load a turn without a model too, so that its end keeps its earlier output
 	}

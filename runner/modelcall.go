@@ -9,6 +9,7 @@ import (
 
 	"journeyman/runner/budget"
 	"journeyman/runner/model"
+	"journeyman/runner/models"
 	"journeyman/runner/prompt"
 	"journeyman/runner/stream"
 	"journeyman/store"
@@ -55,18 +56,18 @@ func (r *Runner) call(ctx context.Context, e *execution, c modelCall) (a answer,
 	}
 	a.req.Place = model.Place{Worker: e.claim.WorkerID, Task: e.claim.TaskID, Turn: e.claim.Seq,
 		Step: int64(len(e.steps)), Summary: c.summary}
-	a.req.ThinkingOpen = r.Models.thinkingOpen(e.model.id).Load()
+	a.req.ThinkingOpen = r.Models.ThinkingOpen(e.model.ID).Load()
 	a.step = store.Step{Seq: int64(len(e.steps)), StartedAt: r.cfg.Now(), Estimated: c.estimate}
 	show := func(model.Delta) {}
 	if !c.summary {
 		show = e.stream(&a.step)
 	}
-	cost := callCost{input: e.prompt.Calibrated(c.estimate), local: model.Local(e.model.Model)}
+	cost := models.Cost{Input: e.prompt.Calibrated(c.estimate), Local: model.Local(e.model.Model)}
 	if err = r.commitStart(e, cost); err != nil {
 		return a, err
 	}
 	traced, ended := r.beginModel(ctx, e)
-	a.resp, err = model.Ask(traced, e.model.Model, a.req, func(d model.Delta) { cost.count(d); show(d) })
+	a.resp, err = model.Ask(traced, e.model.Model, a.req, func(d model.Delta) { cost.Count(d); show(d) })
 	ended(a.resp, err)
 	err = r.callEnded(ctx, e, cost, a.resp, err)
 	answered = err == nil
@@ -76,7 +77,7 @@ func (r *Runner) call(ctx context.Context, e *execution, c modelCall) (a answer,
 // allow decides whether a turn may make a call, and reserves its maximum cost.
 func (r *Runner) allow(ctx context.Context, e *execution, c modelCall) (a answer, err error) {
 	limit, input := r.reached(e), e.prompt.Calibrated(c.estimate)
-	x := budget.Expense{Price: e.model.price, Limit: limit, Left: r.creditsLeft(e), Input: input, Most: c.req.MaxTokens}
+	x := budget.Expense{Price: e.model.Price, Limit: limit, Left: r.creditsLeft(e), Input: input, Most: c.req.MaxTokens}
 	if c.summary && limit != "" {
 		return a, nil
 	}
@@ -91,34 +92,34 @@ func (r *Runner) allow(ctx context.Context, e *execution, c modelCall) (a answer
 }
 
 // commitStart commits the minimum cost of a call that begins.
-func (r *Runner) commitStart(e *execution, cost callCost) error {
-	if cost.local { // the call is free, so a crash during it leaves nothing to charge
+func (r *Runner) commitStart(e *execution, cost models.Cost) error {
+	if cost.Local { // the call is free, so a crash during it leaves nothing to charge
 		return nil
 	}
-	least := e.model.price.Cost(model.Usage{InputTokens: cost.input})
+	least := e.model.Price.Cost(model.Usage{InputTokens: cost.Input})
 	return r.persist("begin model call", func(ctx context.Context) error {
-		return r.cfg.Store.BeginCall(ctx, e.claim, cost.input, least)
+		return r.cfg.Store.BeginCall(ctx, e.claim, cost.Input, least)
 	})
 }
 
 // callEnded records what a model call has shown about its model. It charges a failed call, and returns its error.
-func (r *Runner) callEnded(ctx context.Context, e *execution, cost callCost, resp model.Response, err error) error {
+func (r *Runner) callEnded(ctx context.Context, e *execution, cost models.Cost, resp model.Response, err error) error {
 	if resp.KeptBack != "" {
-		cost.count(model.Delta{Text: resp.KeptBack})
+		cost.Count(model.Delta{Text: resp.KeptBack})
 	}
-	e.begun = cost.begun
+	e.begun = cost.Begun
 	r.learnWindow(e, resp.Window)
-	r.Models.recordBill(&e.model, resp.Usage) // also for a failed call: its bill may be the first one
+	r.Models.RecordBill(&e.model, resp.Usage) // also for a failed call: its bill may be the first one
 	if err == nil {
 		for _, warning := range resp.Warnings {
 			e.logCall("model call with a warning", nil, "warning", warning)
 		}
-		r.Models.thinkingOpen(e.model.id).Store(resp.ThinkingOpen)
+		r.Models.ThinkingOpen(e.model.ID).Store(resp.ThinkingOpen)
 		r.answered(e)
 		return nil // the cost is charged when the step is journaled
 	}
 	// No step contains the usage of a failed call, so the turn is charged at once.
-	e.lostUsage = e.model.usage(cost.used(resp.Usage, ctx.Err() != nil))
+	e.lostUsage = e.model.Usage(cost.Used(resp.Usage, ctx.Err() != nil))
 	if err := r.charge(e, e.lostUsage); err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (r *Runner) completeStep(e *execution, a *answer) {
 // reportCut warns the operator that a provider seems to truncate prompts without an error. It warns
 // once per model.
 func (r *Runner) reportCut(e *execution, st store.Step) {
-	if warning := r.Models.noteCount(e.model, st.Usage.InputTokens, st.Estimated); warning != "" {
+	if warning := r.Models.NoteCount(e.model, st.Usage.InputTokens, st.Estimated); warning != "" {
 		e.logCall(warning, nil, "step", st.Seq)
 	}
 }
@@ -172,7 +173,7 @@ func (r *Runner) reportCut(e *execution, st store.Step) {
 func (r *Runner) learnWindow(e *execution, size int64) {
 	if size > 0 {
 		// The turn's own window may be smaller, for reasons that concern no other turn.
-		r.Models.learnWindow(e.model.id, e.window.Narrow(size))
+		r.Models.LearnWindow(e.model.ID, e.window.Narrow(size))
 	}
 }
 
@@ -190,7 +191,7 @@ func (r *Runner) callFailed(e *execution, err error) {
 	if !ok {
 		return
 	}
-	r.countFailure(cmp.Or(e.model.kind, e.model.Name()), me.Code)
+	r.countFailure(cmp.Or(e.model.Kind, e.model.Name()), me.Code)
 	if me.Retryable {
 		now := r.cfg.Now()
 		e.failingSince = cmp.Or(e.failingSince, &now)
@@ -262,7 +263,7 @@ func (r *Runner) backoff(e *execution, err error, try, tries int) (pause time.Du
 		return 0, false
 	}
 	// If another turn has found the model down, more tries would only add to its load.
-	if _, down := r.Models.Outages.Blocked(e.model.id, e.claim.ID, r.cfg.Now()); down && e.model.passes(me) {
+	if _, down := r.Models.Outages.Blocked(e.model.ID, e.claim.ID, r.cfg.Now()); down && e.model.Passes(me) {
 		return 0, false
 	}
 	// The pause of the provider applies only if it is longer, so that it cannot defeat the backoff.
@@ -271,9 +272,9 @@ func (r *Runner) backoff(e *execution, err error, try, tries int) (pause time.Du
 
 // asStep returns st, completed with a response. It replaces invalid UTF-8 in the same way as
 // streams do: the store rejects such text, and watchers must see the stored text.
-func (r *Runner) asStep(st store.Step, resp model.Response, m pricedModel) store.Step {
+func (r *Runner) asStep(st store.Step, resp model.Response, m models.Priced) store.Step {
 	st.CompletedAt, st.Finish, st.Model = r.cfg.Now(), string(resp.Finish), r.cfg.Store.Storable(resp.Model)
 	st.Parts = stream.Parts(st.Seq, resp)
-	st.Usage = m.usage(resp.Usage)
+	st.Usage = m.Usage(resp.Usage)
 	return st
 }

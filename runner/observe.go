@@ -77,7 +77,7 @@ func (r *Runner) endStep(e *execution) {
 	if e.stepBegun.IsZero() {
 		return
 	}
-	r.observe(e.stepBegun, `journeyman_step_duration_seconds{provider=%q}`, e.model.providerKind())
+	r.observe(e.stepBegun, `journeyman_step_duration_seconds{provider=%q}`, e.model.ProviderKind())
 	e.stepSpan.End("")
 	e.stepBegun, e.stepSpan = time.Time{}, nil
 }
@@ -90,10 +90,10 @@ func (r *Runner) beginModel(ctx context.Context, e *execution) (
 	if !named {
 		name = m.Name()
 	}
-	ctx, span := r.cfg.Trace.Chat(e.stepSpan.In(ctx), m.providerKind(), name, e.claim.TaskID)
+	ctx, span := r.cfg.Trace.Chat(e.stepSpan.In(ctx), m.ProviderKind(), name, e.claim.TaskID)
 	return ctx, func(resp model.Response, err error) {
-		r.observe(begun, `journeyman_model_call_duration_seconds{provider=%q,result=%q}`, m.providerKind(), result(ctx, err))
-		span.Answered(resp.Model, string(resp.Finish), tracedUsage(m.usage(resp.Usage)))
+		r.observe(begun, `journeyman_model_call_duration_seconds{provider=%q,result=%q}`, m.ProviderKind(), result(ctx, err))
+		span.Answered(resp.Model, string(resp.Finish), tracedUsage(m.Usage(resp.Usage)))
 		span.End(errorType(ctx, err))
 	}
 }

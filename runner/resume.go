@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"journeyman/runner/models"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 // answered records that the turn's model has answered, and resumes the turns that wait for it.
 func (r *Runner) answered(e *execution) {
 	e.failingSince, e.failedCalls, e.claim.FailedCalls = nil, 0, 0
-	waiting := r.Models.Outages.Succeeded(e.model.id, r.cfg.Now())
+	waiting := r.Models.Outages.Succeeded(e.model.ID, r.cfg.Now())
 	for batch := range slices.Chunk(waiting, resumeBatch) {
 		// If this write fails, the turns resume at their RetryAt.
 		if err := r.cfg.Store.RetryNow(context.WithoutCancel(r.ctx), batch); err != nil {
@@ -34,7 +36,7 @@ func (r *Runner) answered(e *execution) {
 // resumeIfAnswered resumes a turn that was just suspended if one of its models has answered another
 // turn since then.
 func (r *Runner) resumeIfAnswered(e *execution, since time.Time) {
-	if !slices.ContainsFunc(e.chain, func(c candidate) bool { return r.Models.Outages.AnsweredSince(c.id, since) }) {
+	if !slices.ContainsFunc(e.chain, func(c models.Candidate) bool { return r.Models.Outages.AnsweredSince(c.ID, since) }) {
 		return
 	}
 	if err := r.cfg.Store.RetryNow(context.WithoutCancel(r.ctx), []string{e.claim.ID}); err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"journeyman/runner/budget"
+	"journeyman/runner/models"
 	"journeyman/runner/stream"
 	"journeyman/runner/toolset"
 	"journeyman/runner/view"
@@ -33,8 +34,8 @@ import (
 
 // A Runner executes the turns of a store. Its methods are safe for concurrent use.
 type Runner struct {
-	Streams *stream.Hub // publishes the progress of turns to watchers
-	Models  *directory  // opens the models of organizations
+	Streams *stream.Hub       // publishes the progress of turns to watchers
+	Models  *models.Directory // opens the models of organizations
 
 	cfg  Config
 	wake chan struct{} // buffers one signal, so that a wake-up during a claim is not lost
@@ -97,7 +98,7 @@ func New(cfg Config) *Runner {
 	r.ledger = budget.NewLedger(r.storeHold)
 	cfg.Store.OnChange(r.recordsChanged)
 	r.Streams.OnEnd(r.broadcastEnd)
-	r.Models = newDirectory(cfg.directory(r.oneAtATime))
+	r.Models = models.New(cfg.directory(r.oneAtATime))
 	// The tools are built at their first use, because this would delay the start.
 	r.tools = sync.OnceValue(func() toolset.Own { return toolset.NewOwn(cfg.ownTools()) })
 	// The parent is not a caller's context, because turns outlive the requests that started them.

@@ -24,7 +24,7 @@ func (r *Runner) step(ctx context.Context, e *execution) (outcome, error) {
 	}
 	// A model that failed for an earlier step may be able to answer this one.
 	for i := range e.chain {
-		e.chain[i].failure = nil
+		e.chain[i].Failure = nil
 	}
 	var refusal error // the chosen model has refused the request as too long: it is compacted and sent once more
 	// This loop ends, because passOn records each failure and chooseModel skips failed models.
@@ -41,7 +41,7 @@ func (r *Runner) step(ctx context.Context, e *execution) (outcome, error) {
 			err = r.retry(ctx, e, func() (err error) { a, err = r.call(ctx, e, c); return err })
 		}
 		if err == nil {
-			defer r.Models.Outages.Leave(e.model.id, e.claim.ID)
+			defer r.Models.Outages.Leave(e.model.ID, e.claim.ID)
 			defer a.Reserved.Settle() // respond has committed the cost: until then the credits stay reserved
 			return r.respond(e, a)
 		}

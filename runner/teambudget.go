@@ -30,11 +30,11 @@ func (r *Runner) loadTeam(ctx context.Context, e *execution) error {
 			left = min(left, limit)
 		}
 		left -= a.Worked
-		chain, err := r.Models.chainOf(ctx, e.claim.OrganizationID, a.Model)
+		chain, err := r.Models.Chain(ctx, e.claim.OrganizationID, a.Model)
 		if err != nil {
 			continue // without a model that turn makes no last call, so it needs no credits
 		}
-		e.team.kept += budget.LastCost(chain[0].price, a.Estimated)
+		e.team.kept += budget.LastCost(chain[0].Price, a.Estimated)
 	}
 	if left < math.MaxInt64/2 { // otherwise none of these turns has a limit
 		e.team.time = max(left, time.Nanosecond) // not 0, because 0 means no limit

@@ -18,7 +18,7 @@ import (
 
 // adviceFiles are the files with texts that doctor shows, below the root of the repository.
 var adviceFiles = []string{"handlers/command/doctor/*.go", "store/examine*.go", "store/server.go", "store/damage.go",
-	"store/db/errors.go", "runner/diagnosis.go", "runner/sandbox/*.go", "runner/workspace/*.go",
+	"store/db/errors.go", "runner/models/diagnosis.go", "runner/sandbox/*.go", "runner/workspace/*.go",
 	"runner/model/*.go", "handlers/nodes/misfit.go"}
 
 // adviceFlags returns the flags that the texts in these files name.

@@ -15,6 +15,7 @@ import (
 	"journeyman/runner/dial"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
+	"journeyman/runner/models"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/runner/tool/mcp"
@@ -217,7 +218,7 @@ func (p *Program) OpenModels() (chain []model.Model, err error) {
 	if i := slices.Index(names, ""); i >= 0 && len(names) > 1 {
 		return nil, fmt.Errorf("--model: model %d of the chain has no name", i+1)
 	}
-	if err := runner.CheckChain(names); err != nil {
+	if err := models.CheckChain(names); err != nil {
 		return nil, fmt.Errorf("--model: %w", err)
 	}
 	for _, name := range names {

@@ -1,8 +1,3 @@
-// Package models knows which models answer, for all organizations of this process. Outages keeps the time for which a model is not asked,
-// the one turn that asks it next, and the turns that wait for it.
-//
-// It imports package model, and nothing else of this program. It makes no call and reads no row: callers report what
-// has happened.
 package models
 
 import (

@@ -11,7 +11,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/handlers/dashboard/show"
 	"journeyman/handlers/dashboard/text"
-	"journeyman/runner"
+	"journeyman/runner/models"
 	"journeyman/store/db"
 	"journeyman/store/people"
 	"journeyman/store/workers"
@@ -95,7 +95,7 @@ func kindInfoOf(kind workers.ProviderKind) kindInfo {
 		workers.KindCompatible: {Title: "OpenAI-compatible", About: "vLLM, llama.cpp, LM Studio…",
 			Icon: "plug", Colour: "c3", WithURL: true, KeyHint: "Leave empty if it needs none"},
 	}[kind]
-	f.UsualHost = runner.ProviderAddress(kind)
+	f.UsualHost = models.ProviderAddress(kind)
 	return f
 }
 
@@ -111,7 +111,7 @@ func (d *Pages) modelsPage(w http.ResponseWriter, r *frame.Request, status int, 
 	if err != nil {
 		return err
 	}
-	p := modelsPage{Field: frame.ModelField{Form: frame.NewForm(nil), ModelChoices: choices},
+	p := modelsPage{Field: frame.ModelField{Form: frame.NewForm(nil), Choices: choices},
 		May: r.Who.May(people.ManageProviders)}
 	if choices.Own {
 		p.Was, p.Chain = strings.Join(choices.Default, ","), defaults(choices)
@@ -156,7 +156,7 @@ func (p *modelsPage) freeName(kind string) string {
 }
 
 // defaults returns the default models with the facts of their providers.
-func defaults(choices runner.ModelChoices) (list []defaultModel) {
+func defaults(choices models.Choices) (list []defaultModel) {
 	for i, name := range choices.Default {
 		list = append(list, defaultModel{choices.Facts(name), i == 0, i == len(choices.Default)-1,
 			slices.Contains(choices.Unpriced, name)})
@@ -242,7 +242,7 @@ func (c providerCard) Problem() string { return show.Sentence(c.Test.Error) }
 // Choosable reports whether the user can change the default: there is a model besides the offline
 // one, or a model to remove.
 func (p modelsPage) Choosable() bool {
-	return len(p.Chain) > 0 || slices.ContainsFunc(p.Field.Groups, func(g runner.ModelGroup) bool {
+	return len(p.Chain) > 0 || slices.ContainsFunc(p.Field.Groups, func(g models.Group) bool {
 		return slices.ContainsFunc(g.Models, func(m workers.ListedModel) bool { return m.Name != "offline" })
 	}) || len(p.Providers) > 0
 }
@@ -310,7 +310,7 @@ func (d *Pages) changeDefault(_ http.ResponseWriter, r *frame.Request, f *frame.
 	was := f.Get("was")
 	var chain []string
 	if was != "" {
-		chain = runner.Chain(was)
+		chain = models.Chain(was)
 	}
 	verb, place, _ := strings.Cut(f.Get("do"), " ")
 	i, err := strconv.Atoi(place)
@@ -321,7 +321,7 @@ func (d *Pages) changeDefault(_ http.ResponseWriter, r *frame.Request, f *frame.
 	case verb == "add" && f.ChosenModel() == "":
 		return "", db.Fields{{Path: "model", Message: r.T("Choose a model first.")}}.Err()
 	case verb == "add":
-		chain = append(chain, runner.Chain(f.ChosenModel())...)
+		chain = append(chain, models.Chain(f.ChosenModel())...)
 	case verb == "up" && i > 0:
 		chain[i-1], chain[i] = chain[i], chain[i-1]
 	case verb == "down" && i < len(chain)-1:

@@ -7,6 +7,7 @@ import (
 	"journeyman/handlers/dashboard/frame"
 	"journeyman/runner"
 	"journeyman/runner/backup"
+	"journeyman/runner/models"
 	"journeyman/runner/tool/mcp"
 	"journeyman/store"
 	"journeyman/store/people"
@@ -41,7 +42,7 @@ type Layer struct {
 type systemPage struct {
 	System
 	Version, Folder          string
-	Model                    []runner.Finding
+	Model                    []models.Finding
 	Alive                    bool
 	Uptime                   time.Duration
 	Running, Queued, Streams int64

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"journeyman/runner"
+	"journeyman/runner/models"
 )
 
 // A ModelField is the choice of a worker's model: a select with the models of the providers, and a
 // text field for other names.
 type ModelField struct {
 	Form *Form
-	runner.ModelChoices
+	models.Choices
 }
 
 // ModelField returns the field for a form. If the models cannot be read, it has only the text
@@ -35,7 +35,7 @@ func (m ModelField) Value() string { return m.Form.Get("model") }
 // Other reports whether the form has a name that is in no group. The select shows such a name, too,
 // so that saving the form keeps it.
 func (m ModelField) Other() bool {
-	return m.Value() != "" && !slices.ContainsFunc(m.Groups, func(g runner.ModelGroup) bool {
+	return m.Value() != "" && !slices.ContainsFunc(m.Groups, func(g models.Group) bool {
 		for _, one := range g.Models {
 			if one.Name == m.Value() {
 				return true

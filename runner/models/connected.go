@@ -1,4 +1,4 @@
-package runner
+package models
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ const (
 type connectedModels struct {
 	mu            sync.Mutex // guards the fields below; never held while the store is read
 	organizations map[string]organizationModels
-	open          map[string]pricedModel // by id
+	open          map[string]Priced // by id
 }
 
 // organizationModels is the cached record of an organization's models.

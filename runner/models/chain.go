@@ -1,4 +1,4 @@
-package runner
+package models
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ const maxChain = 8
 
 // Check returns the reason why a worker of the organization may not choose a model, or nil.
 // name may also be a chain: names separated by commas.
-func (d *directory) Check(ctx context.Context, organizationID, name string) error {
+func (d *Directory) Check(ctx context.Context, organizationID, name string) error {
 	models, err := d.modelsOf(ctx, organizationID)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func CheckChain(names []string) error {
 
 // checkOne returns the reason why one model may not be chosen, or nil. The organization's own
 // providers have precedence.
-func (d *directory) checkOne(models workers.OrganizationModels, name string) error {
+func (d *Directory) checkOne(models workers.OrganizationModels, name string) error {
 	if p, rest, ok := providerOf(models, name); ok {
 		_, err := d.provider(p, models.First).Open(rest)
 		return err
@@ -73,10 +73,10 @@ func (d *directory) checkOne(models workers.OrganizationModels, name string) err
 	return err
 }
 
-// chainOf returns the models of a worker: its own choice, else those of its organization, else the
+// Chain returns the models of a worker: its own choice, else those of its organization, else the
 // runner's. Models may have been removed since the choice, so names without a model are left out.
-// chainOf may ask the models' servers for their window sizes.
-func (d *directory) chainOf(ctx context.Context, organizationID, name string) (chain []candidate, err error) {
+// Chain may ask the models' servers for their window sizes.
+func (d *Directory) Chain(ctx context.Context, organizationID, name string) (chain []Candidate, err error) {
 	models, err := d.modelsOf(ctx, organizationID)
 	if err != nil {
 		return nil, err
@@ -87,14 +87,14 @@ func (d *directory) chainOf(ctx context.Context, organizationID, name string) (c
 	}
 	if name == "" {
 		for _, m := range d.own {
-			chain = append(chain, candidate{pricedModel: d.ready(ctx, m)})
+			chain = append(chain, Candidate{Priced: d.ready(ctx, m)})
 		}
 		return chain, nil
 	}
 	for _, one := range model.Chain(name) {
 		m, missing := d.openModel(models, one)
 		if missing == nil {
-			chain = append(chain, candidate{pricedModel: d.ready(ctx, m), chosen: one})
+			chain = append(chain, Candidate{Priced: d.ready(ctx, m), chosen: one})
 			continue
 		}
 		// Report the first missing model, and only if no model of the chain is left.
@@ -107,32 +107,32 @@ func (d *directory) chainOf(ctx context.Context, organizationID, name string) (c
 	return nil, err
 }
 
-// windowOf returns the context window of a model, in tokens.
-func (d *directory) windowOf(m pricedModel) int64 {
-	return cmp.Or(m.price.ContextWindow, d.cfg.ContextWindow)
+// ContextWindow returns the context window of a model, in tokens.
+func (d *Directory) ContextWindow(m Priced) int64 {
+	return cmp.Or(m.Price.ContextWindow, d.cfg.ContextWindow)
 }
 
 // ready returns m with all that is known about it, before a turn asks it.
-func (d *directory) ready(ctx context.Context, m pricedModel) pricedModel {
+func (d *Directory) ready(ctx context.Context, m Priced) Priced {
 	d.unpriced.warn(d.cfg.Log, m)
 	return d.billed.apply(d.described(ctx, m))
 }
 
 // described returns m with the capabilities that its server states.
-func (d *directory) described(ctx context.Context, m pricedModel) pricedModel {
+func (d *Directory) described(ctx context.Context, m Priced) Priced {
 	return d.capabilities.describe(ctx, m, d.cfg.Now())
 }
 
 // replays reports whether the server answers from recordings.
-func (d *directory) replays() bool {
+func (d *Directory) replays() bool {
 	_, ok := d.own[0].Model.(interface{ Recorded() string })
 	return ok
 }
 
-// refresh replaces the models of a chain whose providers have changed since the store's number of changes was since.
+// Refresh replaces the models of a chain whose providers have changed since the store's number of changes was since.
 // It returns the present number. The chain keeps its order and length, because prompts refer to its indexes.
-func (d *directory) refresh(ctx context.Context, organizationID string, since int64, chain []candidate) int64 {
-	changes := d.changes() // read before the rows, so that later changes are noticed
+func (d *Directory) Refresh(ctx context.Context, organizationID string, since int64, chain []Candidate) int64 {
+	changes := d.Changes() // read before the rows, so that later changes are noticed
 	if changes == since {
 		return since
 	}
@@ -148,16 +148,16 @@ func (d *directory) refresh(ctx context.Context, organizationID string, since in
 		m, err := d.openModel(models, c.chosen)
 		if err != nil {
 			m = priced(model.Unavailable(c.chosen, "the model is no longer available: "+err.Error()), d.cfg.Prices)
-			m.id = "unavailable " + c.id
+			m.ID = "unavailable " + c.ID
 		}
-		if m.id != c.id {
-			c.pricedModel, c.failure = d.ready(ctx, m), nil
-			c.window = prompt.Window{Size: d.windowOf(c.pricedModel), MaxOutput: int64(c.maxOutput())}
+		if m.ID != c.ID {
+			c.Priced, c.Failure = d.ready(ctx, m), nil
+			c.Window = prompt.Window{Size: d.ContextWindow(c.Priced), MaxOutput: int64(c.MaxOutput())}
 		}
 	}
 	return changes
 }
 
-// changes returns the store's number of changes of models. It is read before a chain is opened, so that no change is
+// Changes returns the store's number of Changes of models. It is read before a chain is opened, so that no change is
 // missed.
-func (d *directory) changes() int64 { return d.cfg.Store.Workers.ModelChanges() }
+func (d *Directory) Changes() int64 { return d.cfg.Store.Workers.ModelChanges() }

@@ -1,4 +1,4 @@
-package runner
+package models
 
 import (
 	"cmp"
@@ -69,10 +69,10 @@ func (c *capabilityCache) entry(name string) *cachedCapabilities {
 // refusal. The smaller window of the price table and of the server counts, because servers may run a model with less.
 // The operator's own setting has precedence over both. A model that cannot be asked keeps the defaults; the model call
 // will report the error.
-func (c *capabilityCache) describe(ctx context.Context, m pricedModel, now time.Time) pricedModel {
+func (c *capabilityCache) describe(ctx context.Context, m Priced, now time.Time) Priced {
 	d, ok := m.Model.(model.Describer)
 	// Two locks: a slow server must delay only the turns that need its model.
-	entry := c.entry(m.id)
+	entry := c.entry(m.ID)
 	entry.mu.Lock()
 	defer entry.mu.Unlock()
 	if ok && now.After(entry.until) {
@@ -80,13 +80,13 @@ func (c *capabilityCache) describe(ctx context.Context, m pricedModel, now time.
 	}
 	if entry.known {
 		m.can, m.isDescribed = entry.can, !entry.can.LimitsOnly
-		m.price.MaxOutput = cmp.Or(m.price.MaxOutput, entry.can.MaxOutput)
+		m.Price.MaxOutput = cmp.Or(m.Price.MaxOutput, entry.can.MaxOutput)
 		if !m.windowSet {
-			m.price.ContextWindow = narrower(m.price.ContextWindow, entry.can.ContextWindow)
+			m.Price.ContextWindow = narrower(m.Price.ContextWindow, entry.can.ContextWindow)
 		}
 	}
 	if now.Before(entry.refusedUntil) {
-		m.price.ContextWindow = narrower(m.price.ContextWindow, entry.refused)
+		m.Price.ContextWindow = narrower(m.Price.ContextWindow, entry.refused)
 	}
 	return m
 }
@@ -114,14 +114,14 @@ func (c *cachedCapabilities) ask(ctx context.Context, d model.Describer, now tim
 	}
 }
 
-// sees reports whether requests to the model may contain images. Most providers do not state this:
+// Sees reports whether requests to the model may contain images. Most providers do not state this:
 // they refuse images if their model does not support them.
-func (m pricedModel) sees() bool {
+func (m Priced) Sees() bool {
 	return (!m.isDescribed || m.can.Vision) && model.TakesOf(m.Model).Pictures
 }
 
-// blindness returns the reason why the model cannot be shown a picture, and the way out.
-func (m pricedModel) blindness() string {
+// Blindness returns the reason why the model cannot be shown a picture, and the way out.
+func (m Priced) Blindness() string {
 	return fmt.Sprintf("the model %s takes no pictures. A worker whose model takes pictures can see it; "+
 		"read_file reads documents and texts", m.Name())
 }

@@ -1,4 +1,4 @@
-package runner
+package models
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ func ProviderAddress(kind workers.ProviderKind) string {
 
 // AddProvider connects a provider for the caller's organization. It returns an Invalid error if the
 // organization may not reach the address, and the errors of the store.
-func (d *directory) AddProvider(ctx context.Context, c people.Caller, n workers.NewProvider) (workers.Provider, error) {
+func (d *Directory) AddProvider(ctx context.Context, c people.Caller, n workers.NewProvider) (workers.Provider, error) {
 	var f db.Fields
 	if n.Check(&f); len(f) == 0 {
 		models, err := d.modelsOf(ctx, c.OrganizationID)
@@ -46,7 +46,7 @@ func (d *directory) AddProvider(ctx context.Context, c people.Caller, n workers.
 
 // UpdateProvider changes a provider of the caller's organization. It returns the same errors as
 // AddProvider.
-func (d *directory) UpdateProvider(ctx context.Context, c people.Caller, name string, patch workers.ProviderPatch) (
+func (d *Directory) UpdateProvider(ctx context.Context, c people.Caller, name string, patch workers.ProviderPatch) (
 	workers.Provider, error) {
 	if err := c.Allow(people.ManageProviders); err != nil {
 		return workers.Provider{}, err
@@ -72,7 +72,7 @@ func (d *directory) UpdateProvider(ctx context.Context, c people.Caller, name st
 
 // checkReach adds an error to f if the organization may not reach the provider's address. It also
 // adds one if the key must not be sent there.
-func (d *directory) checkReach(f *db.Fields, p workers.OpenProvider, first bool) {
+func (d *Directory) checkReach(f *db.Fields, p workers.OpenProvider, first bool) {
 	as := d.provider(p, first)
 	u, err := url.Parse(as.Address())
 	if err != nil || u.Host == "" {
@@ -108,7 +108,7 @@ const (
 // sees in a picture. It stores and returns the result. modelName is the model to ask; "" chooses one. If the organization has no
 // models of its own and the model answers, the model becomes the default. If ctx ends before the model
 // answers, TestProvider returns the error of ctx and stores no result.
-func (d *directory) TestProvider(ctx context.Context, c people.Caller, name, modelName string) (workers.ProviderTest, error) {
+func (d *Directory) TestProvider(ctx context.Context, c people.Caller, name, modelName string) (workers.ProviderTest, error) {
 	if err := c.Allow(people.ManageProviders); err != nil {
 		return workers.ProviderTest{}, err
 	}
@@ -148,7 +148,7 @@ func (d *directory) TestProvider(ctx context.Context, c people.Caller, name, mod
 }
 
 // examine makes the calls of a test. list is nil if the provider did not list its models.
-func (d *directory) examine(ctx context.Context, models workers.OrganizationModels, p workers.OpenProvider,
+func (d *Directory) examine(ctx context.Context, models workers.OrganizationModels, p workers.OpenProvider,
 	modelName string) (t workers.ProviderTest, list []workers.ListedModel, used store.Usage) {
 	ctx, cancel := context.WithTimeout(ctx, testTime)
 	defer cancel()
@@ -186,8 +186,8 @@ func hasNoList(e *model.Error) bool { return e.Code == "404" || e.Code == model.
 
 // askShortly asks a model a short question, and stores the answer or the failure in t. used is the
 // usage to charge: that of a failed call is charged as in a turn.
-func (d *directory) askShortly(ctx context.Context, m pricedModel, t *workers.ProviderTest, used *store.Usage) {
-	t.Price = m.price.Basis.Code()
+func (d *Directory) askShortly(ctx context.Context, m Priced, t *workers.ProviderTest, used *store.Usage) {
+	t.Price = m.Price.Basis.Code()
 	started := time.Now() // use the real clock to measure the model's response time
 	text, _, err := asked(ctx, m, t, used, question("Say hello in five words or fewer."))
 	t.Took = time.Since(started)
@@ -204,7 +204,7 @@ func (d *directory) askShortly(ctx context.Context, m pricedModel, t *workers.Pr
 
 // modelToTest returns the model to ask: the model that workers use, else the provider's usual
 // model, else the first model that can call tools. It returns "" if there is none.
-func (d *directory) modelToTest(models workers.OrganizationModels, p workers.OpenProvider, list []workers.ListedModel) string {
+func (d *Directory) modelToTest(models workers.OrganizationModels, p workers.OpenProvider, list []workers.ListedModel) string {
 	if models.Chain != "" {
 		for _, name := range model.Chain(models.Chain) {
 			if by, rest, ok := providerOf(models, name); ok && by.ID == p.ID {

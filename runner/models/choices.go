@@ -1,4 +1,4 @@
-package runner
+package models
 
 import (
 	"context"
@@ -13,26 +13,26 @@ import (
 // maxChoices limits the models of one provider in a list of choices. Users can still name others.
 const maxChoices = 100
 
-// ModelChoices are the models that workers of an organization may choose.
-type ModelChoices struct {
+// Choices are the models that workers of an organization may choose.
+type Choices struct {
 	Default   []string // names of the default models, in order
 	Own       bool     // the defaults were chosen by the organization, not by the server
 	Offline   bool     // all defaults are the stand-in for tests, which can only quote
-	Groups    []ModelGroup
+	Groups    []Group
 	Providers int // connected by the organization
 
 	Unpriced []string // names of the default models without a price, to which caps do not apply
 }
 
-// A ModelGroup holds the models of one provider.
-type ModelGroup struct {
+// A Group holds the models of one provider.
+type Group struct {
 	Name   string // of the provider; "" for models of the server's environment
 	Models []workers.ListedModel
 	More   bool // the provider has more models
 }
 
 // Facts returns the known properties of the model of that name.
-func (v ModelChoices) Facts(name string) workers.ListedModel {
+func (v Choices) Facts(name string) workers.ListedModel {
 	for _, g := range v.Groups {
 		for _, m := range g.Models {
 			if m.Name == name {
@@ -45,7 +45,7 @@ func (v ModelChoices) Facts(name string) workers.ListedModel {
 
 // Choices returns the models that workers of the organization may choose. Their names are in
 // the form that workers store.
-func (d *directory) Choices(ctx context.Context, organizationID string) (v ModelChoices, err error) {
+func (d *Directory) Choices(ctx context.Context, organizationID string) (v Choices, err error) {
 	models, err := d.modelsOf(ctx, organizationID)
 	if err != nil {
 		return v, err
@@ -55,7 +55,7 @@ func (d *directory) Choices(ctx context.Context, organizationID string) (v Model
 	v.Unpriced = d.unpricedOf(models, v.Default)
 	v.Offline = !slices.ContainsFunc(v.Default, func(name string) bool { return name != "offline" })
 	for _, p := range models.Providers {
-		g := ModelGroup{Name: p.Name, More: len(p.Models) > maxChoices}
+		g := Group{Name: p.Name, More: len(p.Models) > maxChoices}
 		for _, m := range p.Models[:min(len(p.Models), maxChoices)] {
 			m.Name = p.Name + ":" + m.Name
 			if p.ContextWindow > 0 {
@@ -66,14 +66,14 @@ func (d *directory) Choices(ctx context.Context, organizationID string) (v Model
 		v.Groups = append(v.Groups, g)
 	}
 	if server := d.serverModels(models); len(server) > 0 {
-		v.Groups = append(v.Groups, ModelGroup{Models: server})
+		v.Groups = append(v.Groups, Group{Models: server})
 	}
 	return v, nil
 }
 
 // Defaults returns the names of the models for workers of the organization that choose no
 // model.
-func (d *directory) Defaults(ctx context.Context, organizationID string) ([]string, error) {
+func (d *Directory) Defaults(ctx context.Context, organizationID string) ([]string, error) {
 	models, err := d.modelsOf(ctx, organizationID)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (d *directory) Defaults(ctx context.Context, organizationID string) ([]stri
 	return d.defaultModels(models), nil
 }
 
-func (d *directory) defaultModels(models workers.OrganizationModels) (names []string) {
+func (d *Directory) defaultModels(models workers.OrganizationModels) (names []string) {
 	if models.Chain != "" && !d.replays() {
 		return model.Chain(models.Chain)
 	}
@@ -92,13 +92,13 @@ func (d *directory) defaultModels(models workers.OrganizationModels) (names []st
 }
 
 // unpricedOf returns the names of the models without a price.
-func (d *directory) unpricedOf(models workers.OrganizationModels, names []string) (list []string) {
+func (d *Directory) unpricedOf(models workers.OrganizationModels, names []string) (list []string) {
 	for i, name := range names {
 		m, err := d.openModel(models, name)
 		if err != nil && i < len(d.own) && d.own[i].Name() == name {
 			m, err = d.own[i], nil // the catalogue does not have the server's own models
 		}
-		if err == nil && m.price.Basis == model.BasisNone {
+		if err == nil && m.Price.Basis == model.BasisNone {
 			list = append(list, name)
 		}
 	}
@@ -107,7 +107,7 @@ func (d *directory) unpricedOf(models workers.OrganizationModels, names []string
 
 // serverModels returns the models of the price table that the server's environment can open. It
 // omits models whose names begin with the name of a connected provider.
-func (d *directory) serverModels(models workers.OrganizationModels) (list []workers.ListedModel) {
+func (d *Directory) serverModels(models workers.OrganizationModels) (list []workers.ListedModel) {
 	if d.cfg.Models == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package runner
+package models
 
 import (
 	"context"
@@ -16,9 +16,9 @@ type unpricedModels struct {
 
 // warn logs, once for each model and start, that caps do not apply to a model without a price. A model in the private
 // network is free on purpose, but its server may be a gateway to paid ones, so the log has it, too.
-func (u *unpricedModels) warn(log *slog.Logger, m pricedModel) {
+func (u *unpricedModels) warn(log *slog.Logger, m Priced) {
 	level, message := slog.LevelWarn, "model without a price"
-	switch m.price.Basis {
+	switch m.Price.Basis {
 	case model.BasisNone:
 	case model.BasisLocal:
 		level, message = slog.LevelInfo, "model that is free by its address"
@@ -27,13 +27,13 @@ func (u *unpricedModels) warn(log *slog.Logger, m pricedModel) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.named[m.id] {
+	if u.named[m.ID] {
 		return
 	}
 	// Users choose the names of models, so the set is limited: it then names them once more.
 	if u.named == nil || len(u.named) >= maxBilledModels {
 		u.named = map[string]bool{}
 	}
-	u.named[m.id] = true
-	log.Log(context.Background(), level, message, "model", m.Name(), "price", m.price.Basis.String())
+	u.named[m.ID] = true
+	log.Log(context.Background(), level, message, "model", m.Name(), "price", m.Price.Basis.String())
 }

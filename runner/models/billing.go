@@ -1,4 +1,4 @@
-package runner
+package models
 
 import (
 	"sync"
@@ -28,9 +28,9 @@ const (
 
 // record derives the rates of m from the bill of one call. The highest rate is kept, because cached
 // tokens cost less than others.
-func (b *billedRates) record(m *pricedModel, u model.Usage) {
+func (b *billedRates) record(m *Priced, u model.Usage) {
 	tokens := min(max(u.InputTokens, 0), maxBilledTokens) + outputWeight*min(max(u.OutputTokens, 0), maxBilledTokens)
-	if m.price.Known || !u.Billed || u.Cost <= 0 || tokens == 0 {
+	if m.Price.Known || !u.Billed || u.Cost <= 0 || tokens == 0 {
 		return
 	}
 	// Rates are in pico-dollars, and the bill is in nano-dollars. The limit of 1e15 and the
@@ -38,21 +38,21 @@ func (b *billedRates) record(m *pricedModel, u model.Usage) {
 	input := min(u.Cost, 1e15)/tokens*1000 + min(u.Cost, 1e15)%tokens*1000/tokens + 1
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	input = max(input, b.rates[m.id].Input)
+	input = max(input, b.rates[m.ID].Input)
 	// Dropped rates are derived again from the next bill of each model.
 	if b.rates == nil || len(b.rates) >= maxBilledModels {
 		b.rates = map[string]model.Rates{}
 	}
-	b.rates[m.id] = model.Rates{Input: input, Output: outputWeight * input, CacheRead: input, CacheWrite: input}
-	m.price.Rates = b.rates[m.id]
+	b.rates[m.ID] = model.Rates{Input: input, Output: outputWeight * input, CacheRead: input, CacheWrite: input}
+	m.Price.Rates = b.rates[m.ID]
 }
 
 // apply returns m with the rates derived from bills, unless the price table lists m.
-func (b *billedRates) apply(m pricedModel) pricedModel {
+func (b *billedRates) apply(m Priced) Priced {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if rates, ok := b.rates[m.id]; ok && !m.price.Known {
-		m.price.Rates = rates
+	if rates, ok := b.rates[m.ID]; ok && !m.Price.Known {
+		m.Price.Rates = rates
 	}
 	return m
 }

@@ -1,4 +1,4 @@
-package runner
+package models
 
 import (
 	"context"
@@ -15,7 +15,7 @@ var errNoModels = errors.New("must be null: this server has its own model only")
 
 // modelsOf returns the models that an organization has configured. It reads the store only after a
 // change.
-func (d *directory) modelsOf(ctx context.Context, organizationID string) (workers.OrganizationModels, error) {
+func (d *Directory) modelsOf(ctx context.Context, organizationID string) (workers.OrganizationModels, error) {
 	changes := d.cfg.Store.Workers.ModelChanges()
 	k := &d.connected
 	k.mu.Lock()
@@ -46,7 +46,7 @@ func (d *directory) modelsOf(ctx context.Context, organizationID string) (worker
 }
 
 // provider converts a stored provider to the type of the model package.
-func (d *directory) provider(p workers.OpenProvider, first bool) model.Provider {
+func (d *Directory) provider(p workers.OpenProvider, first bool) model.Provider {
 	// The Owner of the first organization operates the machine. Owners of other organizations must
 	// not reach the machine's private network.
 	guard := d.cfg.Dialer
@@ -57,25 +57,25 @@ func (d *directory) provider(p workers.OpenProvider, first bool) model.Provider 
 
 // openModel returns the model of a name: from the organization's own provider, else from the
 // server's environment.
-func (d *directory) openModel(models workers.OrganizationModels, name string) (pricedModel, error) {
+func (d *Directory) openModel(models workers.OrganizationModels, name string) (Priced, error) {
 	if p, rest, ok := providerOf(models, name); ok {
 		return d.openConnected(p, models.First, rest)
 	}
 	if d.cfg.Models == nil {
-		return pricedModel{}, errNoModels
+		return Priced{}, errNoModels
 	}
 	m, err := d.cfg.Models.Open(name)
 	if err != nil {
-		return pricedModel{}, err
+		return Priced{}, err
 	}
 	return priced(m, d.cfg.Prices), nil
 }
 
 // openConnected returns a model of a connected provider. It returns the same model each time, with
 // its connections and the known limits of its server.
-func (d *directory) openConnected(p workers.OpenProvider, first bool, name string) (pricedModel, error) {
+func (d *Directory) openConnected(p workers.OpenProvider, first bool, name string) (Priced, error) {
 	if p.Sealed != nil {
-		return pricedModel{}, fmt.Errorf("the key of %s cannot be read: %s", p.Name, p.Sealed.Message)
+		return Priced{}, fmt.Errorf("the key of %s cannot be read: %s", p.Name, p.Sealed.Message)
 	}
 	id := connectedID(p, name)
 	k := &d.connected
@@ -91,15 +91,15 @@ func (d *directory) openConnected(p workers.OpenProvider, first bool, name strin
 	}
 	opened, err := open(d.provider(p, first), name)
 	if err != nil {
-		return pricedModel{}, err
+		return Priced{}, err
 	}
 	m := priced(opened, d.cfg.Prices)
-	m.id, m.kind = id, string(p.Kind)
+	m.ID, m.Kind = id, string(p.Kind)
 	if p.ContextWindow > 0 {
-		m.price.ContextWindow, m.windowSet = p.ContextWindow, true
+		m.Price.ContextWindow, m.windowSet = p.ContextWindow, true
 	}
 	if k.open == nil || len(k.open) >= maxConnected {
-		k.open = map[string]pricedModel{} // models in use are soon opened again
+		k.open = map[string]Priced{} // models in use are soon opened again
 	}
 	k.open[id] = m
 	return m, nil

@@ -1,4 +1,4 @@
-package runner
+package models
 
 import (
 	"bytes"
@@ -25,16 +25,16 @@ import (
 const probeLimit = 30 * time.Second
 
 // asked makes one call of a test and adds its usage, also that of a failed call.
-func asked(ctx context.Context, m pricedModel, t *workers.ProviderTest, used *store.Usage, req model.Request) (
+func asked(ctx context.Context, m Priced, t *workers.ProviderTest, used *store.Usage, req model.Request) (
 	text string, resp model.Response, err error) {
-	cost := callCost{input: prompt.EstimateRequest(req), local: model.Local(m.Model)}
-	resp, err = model.Ask(ctx, m.Model, req, cost.count)
+	cost := Cost{Input: prompt.EstimateRequest(req), Local: model.Local(m.Model)}
+	resp, err = model.Ask(ctx, m.Model, req, cost.Count)
 	if err != nil {
-		resp.Usage = cost.used(resp.Usage, ctx.Err() != nil)
+		resp.Usage = cost.Used(resp.Usage, ctx.Err() != nil)
 	}
 	t.InputTokens += resp.Usage.InputTokens
 	t.OutputTokens += resp.Usage.OutputTokens
-	*used = used.Add(m.usage(resp.Usage))
+	*used = used.Add(m.Usage(resp.Usage))
 	for _, part := range resp.Parts {
 		if part.Type == model.PartText {
 			text += part.Text
@@ -50,10 +50,10 @@ func question(text string, files ...model.Part) model.Request {
 }
 
 // probe tries what a worker needs besides words: a call of a tool, and a picture if the model may see.
-func (d *directory) probe(ctx context.Context, m pricedModel, t *workers.ProviderTest, used *store.Usage) {
+func (d *Directory) probe(ctx context.Context, m Priced, t *workers.ProviderTest, used *store.Usage) {
 	t.Tools = probeTool(ctx, m, t, used)
 	m = d.described(ctx, m)
-	if !m.sees() {
+	if !m.Sees() {
 		t.Pictures = &workers.Probe{Why: "the model takes none"}
 		return
 	}
@@ -61,7 +61,7 @@ func (d *directory) probe(ctx context.Context, m pricedModel, t *workers.Provide
 }
 
 // probeTool asks the model to call a tiny tool.
-func probeTool(ctx context.Context, m pricedModel, t *workers.ProviderTest, used *store.Usage) *workers.Probe {
+func probeTool(ctx context.Context, m Priced, t *workers.ProviderTest, used *store.Usage) *workers.Probe {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	const name = "report_number"
@@ -84,7 +84,7 @@ func probeTool(ctx context.Context, m pricedModel, t *workers.ProviderTest, used
 }
 
 // probePicture shows the model a picture that is red all over.
-func probePicture(ctx context.Context, m pricedModel, t *workers.ProviderTest, used *store.Usage) *workers.Probe {
+func probePicture(ctx context.Context, m Priced, t *workers.ProviderTest, used *store.Usage) *workers.Probe {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	const side = 64 // some models refuse smaller ones
@@ -103,7 +103,7 @@ func probePicture(ctx context.Context, m pricedModel, t *workers.ProviderTest, u
 		return nil
 	case err != nil:
 		return &workers.Probe{Why: probeFailure(err)}
-	case !m.sees():
+	case !m.Sees():
 		return &workers.Probe{Why: "the server refuses pictures"}
 	case strings.Contains(strings.ToLower(text), "red"):
 		return &workers.Probe{Has: true}

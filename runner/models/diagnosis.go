@@ -1,4 +1,4 @@
-package runner
+package models
 
 import (
 	"cmp"
@@ -20,18 +20,18 @@ type Finding struct {
 }
 
 // Findings returns findings about the default models of an organization. It makes no model call.
-func (d *directory) Findings(ctx context.Context, organizationID string) (found []Finding) {
-	chain, err := d.chainOf(ctx, organizationID, "")
+func (d *Directory) Findings(ctx context.Context, organizationID string) (found []Finding) {
+	chain, err := d.Chain(ctx, organizationID, "")
 	if err != nil {
 		return []Finding{{"model", err.Error(), true}}
 	}
 	for _, c := range chain {
-		m := c.pricedModel
+		m := c.Priced
 		found = append(found, d.windowFindings(m)...)
-		if low := d.capabilities.entry(m.id).lowest(); low != (lowCount{}) {
+		if low := d.capabilities.entry(m.ID).lowest(); low != (lowCount{}) {
 			found = append(found, Finding{"counts", low.warning(m.Name()), true})
 		}
-		if b, down := d.Outages.Blocked(m.id, "", d.cfg.Now()); down && b.Err != nil {
+		if b, down := d.Outages.Blocked(m.ID, "", d.cfg.Now()); down && b.Err != nil {
 			found = append(found, Finding{"answers", "not now: " + b.Err.Message, true})
 		}
 	}
@@ -46,7 +46,7 @@ func (c *cachedCapabilities) lowest() lowCount {
 }
 
 // Diagnose asks the server's own models a short question, and returns findings about them.
-func (d *directory) Diagnose(ctx context.Context) (found []Finding) {
+func (d *Directory) Diagnose(ctx context.Context) (found []Finding) {
 	for _, own := range d.own {
 		m := d.described(ctx, own)
 		found = append(append(found, d.windowFindings(m)...), answerFindings(ctx, m)...)
@@ -55,8 +55,8 @@ func (d *directory) Diagnose(ctx context.Context) (found []Finding) {
 }
 
 // windowFindings returns the findings about the model's context window.
-func (d *directory) windowFindings(m pricedModel) []Finding {
-	window, by := m.price.ContextWindow, "by the price table"
+func (d *Directory) windowFindings(m Priced) []Finding {
+	window, by := m.Price.ContextWindow, "by the price table"
 	switch {
 	case window == 0:
 		window, by = d.cfg.ContextWindow, "assumed; --context-window sets it"
@@ -68,7 +68,7 @@ func (d *directory) windowFindings(m pricedModel) []Finding {
 	if m.isDescribed {
 		found = append(found, abilityFinding(m.can))
 	}
-	found = append(found, Finding{"price", m.price.Basis.String(), m.price.Basis == model.BasisNone})
+	found = append(found, Finding{"price", m.Price.Basis.String(), m.Price.Basis == model.BasisNone})
 	return append(found, fitFinding(m.Name(), d.cfg.FixedTokens(window), window))
 }
 
@@ -114,14 +114,14 @@ const (
 
 // answerFindings asks the model to answer. If the window is unknown, the question is long, so that
 // the token count shows whether the server truncates prompts.
-func answerFindings(ctx context.Context, m pricedModel) []Finding {
+func answerFindings(ctx context.Context, m Priced) []Finding {
 	if model.Local(m.Model) {
 		return []Finding{{"answers", "not asked: it is the stand-in for tests", false}}
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	text := "Answer with the word ready."
-	if m.price.ContextWindow == 0 {
+	if m.Price.ContextWindow == 0 {
 		const filler = "The quick brown fox jumps over the lazy dog. " // ten tokens
 		text = strings.Repeat(filler, probeWindow*3/2/10) + text
 	}
