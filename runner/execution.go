@@ -24,46 +24,65 @@ type execution struct {
 	ctx    context.Context // ends with cancel, and with the runner
 	cancel context.CancelCauseFunc
 	live   *stream.Live
-	model  models.Priced      // the model that is asked now
-	chain  []models.Candidate // models that may be asked, in order of preference
-	asking int                // index of model in chain
 
-	modelChanges int64 // the store's ModelChanges when the chain was opened
-	probes       bool  // the model has failed before, and this turn tests whether it answers again
-	tools        toolset.Set
-	schema       *schema.Schema // of the output; nil for free text
-	team         *team          // nil if the turn has no parent and has not run a worker
-	ws           *workspace.Workspace
+	modelState
+	nextRequest
+	callState
+	progress
+	spending
+}
 
-	// The next request to the model.
+// A modelState says which models a turn asks, and how they have failed it.
+type modelState struct {
+	model        models.Priced      // the model that is asked now
+	chain        []models.Candidate // models that may be asked, in order of preference
+	asking       int                // index of model in chain
+	modelChanges int64              // the store's ModelChanges when the chain was opened
+	probes       bool               // the model has failed before, and this turn tests whether it answers again
+	failingSince *time.Time         // time of the first failed call since the last successful one; nil without one
+	failedCalls  int64              // calls of this claim that have failed since then
+}
+
+// A nextRequest is what a turn sends to its model next.
+type nextRequest struct {
 	prompt   *prompt.Prompt
-	rendered int           // number of steps that are in the prompt
-	estimate int64         // tokens of the next request, not calibrated
-	window   prompt.Window // of the current model; a refusal narrows it
-	begun    bool          // the latest model call has produced something
+	rendered int            // number of steps that are in the prompt
+	estimate int64          // tokens of the next request, not calibrated
+	window   prompt.Window  // of the current model; a refusal narrows it
+	begun    bool           // the latest model call has produced something
+	schema   *schema.Schema // of the output; nil for free text
+}
 
-	// The progress of the turn.
-	steps        []store.Step // the journal
-	resumed      bool         // an earlier claim wrote the last step: its calls may be interrupted
-	used         store.Usage
-	lostUsage    store.Usage   // of the newest call that failed or was interrupted; already charged
+// A callState is what the tool calls of a turn share.
+type callState struct {
+	tools     toolset.Set
+	ws        *workspace.Workspace // nil until a call needs it
+	stamped   time.Time            // the last result of stamp
+	published bool                 // a tool may have published a file
+}
+
+// A progress is what a turn has done so far.
+type progress struct {
+	steps        []store.Step  // the journal
+	resumed      bool          // an earlier claim wrote the last step: its calls may be interrupted
 	worked       time.Duration // in earlier claims
 	startedAt    time.Time     // of this claim
-	stamped      time.Time     // the last result of stamp
 	attempts     int64         // of the step in progress
 	stepBegun    time.Time     // of the step in progress; zero between two steps
 	stepSpan     *trace.Span   // of the step in progress; nil between two steps, and if nothing is traced
 	repairs      int           // number of answers sent back because they did not match the schema
 	retriedEmpty bool          // after an empty answer
-	limit        string        // the limit that is reached: the turn makes its last call; "" for none
-	last         lastCall
-	outOfTime    time.Time // end of the time budget; zero for none
-	published    bool      // a tool may have published a file
-	finished     bool      // the turn's end is in the database
+	finished     bool          // the turn's end is in the database
+}
 
-	// Model calls that have failed since the last successful one.
-	failingSince *time.Time // time of the first of them; nil without one
-	failedCalls  int64      // how many of them this claim has made
+// A spending is what a turn has used, and which limits of its budget it has reached.
+type spending struct {
+	used      store.Usage
+	lostUsage store.Usage // of the newest call that failed or was interrupted; already charged
+	team      *team       // nil if the turn has no parent and has not run a worker
+	limit     string      // the limit that is reached: the turn makes its last call; "" for none
+	last      lastCall
+	outOfTime time.Time // end of the time budget; zero for none
 }
 
 // An outcome says what follows a step of a turn. Beside an error it has no meaning.
