@@ -120,3 +120,14 @@ func suspendTime(n int) time.Duration {
 	d := min(10*time.Second<<min(n-1, 10), 5*time.Minute)
 	return d*3/4 + rand.N(d/2)
 }
+
+// MaxFileSize is the default size limit of an attachment or a published file, in bytes. A server that takes larger
+// attachments has a larger limit of files: see Config.FileSize.
+const MaxFileSize = 25 << 20
+
+// Diagnose asks the models of cfg a short question, and returns findings about them. It uses
+// the models, the prices, the tools and the context window of cfg.
+func Diagnose(ctx context.Context, cfg Config) []models.Finding {
+	cfg.setDefaults()
+	return models.New(cfg.directory(nil)).Diagnose(ctx)
+}

@@ -117,3 +117,9 @@ func (e *execution) renderSteps() {
 	}
 	e.estimate = e.prompt.Estimate()
 }
+
+// A lastCall is the call with which a turn ends at a limit of its budget, with its retries.
+type lastCall struct {
+	limit string    // that was reached; "" before the call
+	end   time.Time // by which the call must have answered
+}

@@ -12,10 +12,6 @@ import (
 	"journeyman/store/db"
 )
 
-// MaxFileSize is the default size limit of an attachment or a published file, in bytes. A server that takes larger
-// attachments has a larger limit of files: see Config.FileSize.
-const MaxFileSize = 25 << 20
-
 // FileURL returns the address of this version of the file.
 func (r *Runner) FileURL(f store.File) string { return r.views.FileURL(f) }
 

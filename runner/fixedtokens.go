@@ -1,22 +1,12 @@
 package runner
 
 import (
-	"context"
-
 	"journeyman/runner/model"
-	"journeyman/runner/models"
 	"journeyman/runner/prompt"
 	"journeyman/runner/tool"
 	"journeyman/runner/toolset"
 	"journeyman/store"
 )
-
-// Diagnose asks the models of cfg a short question, and returns findings about them. It uses
-// the models, the prices, the tools and the context window of cfg.
-func Diagnose(ctx context.Context, cfg Config) []models.Finding {
-	cfg.setDefaults()
-	return models.New(cfg.directory(nil)).Diagnose(ctx)
-}
 
 // fixedTokens returns the approximate tokens of the constant part of each prompt: the preamble and
 // the tools.

@@ -19,12 +19,6 @@ func wrapUp(budget time.Duration) time.Duration { return min(wrapUpTime, max(lea
 // errLastCall is the cause of contexts that end with the time of the last call.
 var errLastCall = errors.New("the last call took too long")
 
-// A lastCall is the call with which a turn ends at a limit of its budget, with its retries.
-type lastCall struct {
-	limit string    // that was reached; "" before the call
-	end   time.Time // by which the call must have answered
-}
-
 // beginLast returns a context for the last call of a turn, or for another try of it. It has a fifth of the time
 // budget, or less where that would exceed the budget by more than wrapUp. So a slow model cannot use up the time of
 // a turn that has reached another limit.

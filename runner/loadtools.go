@@ -161,3 +161,13 @@ func (r *Runner) workersFor(ctx context.Context, e *execution, lean bool) (strin
 	}
 	return prompt.Workers(list, e.claim.WorkerID, lean), nil
 }
+
+// blindness returns the reason why none of a turn's models sees pictures, "" if one does.
+func (e *execution) blindness() string {
+	for _, m := range e.chain {
+		if m.Sees() {
+			return ""
+		}
+	}
+	return e.model.Blindness()
+}

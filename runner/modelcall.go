@@ -147,20 +147,6 @@ func (e *execution) stream(st *store.Step) func(model.Delta) {
 	}
 }
 
-// completeStep makes the step of an answer from its response.
-func (r *Runner) completeStep(e *execution, a *answer) {
-	a.resp = r.takeTextCalls(e, &a.req, a.resp)
-	a.step = r.asStep(a.step, a.resp, e.model)
-	if e.prompt.Calibrate(a.step) {
-		r.reportCut(e, a.step)
-	}
-	if !e.live.Matches(a.step.Parts) {
-		// Watchers saw a different output. A new attempt number makes them discard it.
-		e.logCall("the model's stream differs from its response", nil, "step", a.step.Seq)
-		a.step.Attempt = e.attempt()
-	}
-}
-
 // reportCut warns the operator that a provider seems to truncate prompts without an error. It warns
 // once per model.
 func (r *Runner) reportCut(e *execution, st store.Step) {
