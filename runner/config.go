@@ -13,6 +13,7 @@ import (
 	"journeyman/runner/models"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
+	"journeyman/runner/toolset"
 	"journeyman/runner/trace"
 	"journeyman/store"
 )
@@ -81,7 +82,7 @@ func (cfg *Config) setDefaults() {
 func (cfg *Config) directory(oneAtATime func(context.Context, string) (func(), error)) models.Config {
 	return models.Config{Store: cfg.Store, Own: append([]model.Model{cfg.Model}, cfg.Fallbacks...), Models: cfg.Models,
 		Prices: cfg.Prices, Dialer: cfg.Dialer, Log: cfg.Log, Now: cfg.Now, ContextWindow: cfg.ContextWindow,
-		FixedTokens: func(window int64) int64 { return fixedTokens(cfg.ownTools(), window) }, OneAtATime: oneAtATime}
+		FixedTokens: func(window int64) int64 { return toolset.FixedTokens(cfg.ownTools(), window) }, OneAtATime: oneAtATime}
 }
 
 // defaultContextWindow is the context window of models that the price table does not list. It

@@ -40,19 +40,8 @@ type Runner struct {
 	cfg  Config
 	wake chan struct{} // buffers one signal, so that a wake-up during a claim is not lost
 
-	lookNow    chan struct{} // makes followNodes read the store; buffers one signal, like wake
-	hasChanges chan struct{} // see HasChanges; buffers one signal, like wake
-
-	changesMu sync.Mutex // guards changes
-	changes   Changes    // for the other nodes
-
-	ctx     context.Context // parent of all executions; ends with errStopped
-	cancel  context.CancelCauseFunc
-	claims  context.Context // ends when no more turns may be claimed
-	unclaim context.CancelFunc
-	claimer sync.WaitGroup            // counts dispatch
-	leaser  sync.WaitGroup            // counts keepLease, housekeep, findPrograms, followNodes and followWatchers
-	turns   sync.WaitGroup            // counts the executions, and the start of programs within one
+	nodeSignals
+	lifetime
 	renewed atomic.Pointer[time.Time] // time just before the last renewal of the lease
 	alive   atomic.Pointer[time.Time] // the dispatcher's last round; with a monotonic reading
 
@@ -81,6 +70,26 @@ type Runner struct {
 	nextRetry atomic.Int64
 }
 
+// A lifetime says how long a runner and its goroutines run.
+type lifetime struct {
+	ctx     context.Context // parent of all executions; ends with errStopped
+	cancel  context.CancelCauseFunc
+	claims  context.Context // ends when no more turns may be claimed
+	unclaim context.CancelFunc
+	claimer sync.WaitGroup // counts dispatch
+	leaser  sync.WaitGroup // counts keepLease, housekeep, findPrograms, followNodes and followWatchers
+	turns   sync.WaitGroup // counts the executions, and the start of programs within one
+}
+
+// nodeSignals are what this node reads from the other nodes, and what it has for them.
+type nodeSignals struct {
+	lookNow    chan struct{} // makes followNodes read the store; buffers one signal, like wake
+	hasChanges chan struct{} // see HasChanges; buffers one signal, like wake
+
+	changesMu sync.Mutex // guards changes
+	changes   Changes    // for the other nodes
+}
+
 // errStopped is the cause of contexts that end because the runner stops. It is not a failure: the
 // turn returns to the queue.
 var errStopped = errors.New("the runner stops")
@@ -88,8 +97,9 @@ var errStopped = errors.New("the runner stops")
 // New creates a runner. The runner does nothing before Start.
 func New(cfg Config) *Runner {
 	cfg.setDefaults()
-	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1), lookNow: make(chan struct{}, 1), hasChanges: make(chan struct{}, 1),
-		executions: map[string]*execution{}, views: view.New(cfg.Store, cfg.BaseURL), metrics: metrics.NewSet()}
+	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1),
+		nodeSignals: nodeSignals{lookNow: make(chan struct{}, 1), hasChanges: make(chan struct{}, 1)},
+		executions:  map[string]*execution{}, views: view.New(cfg.Store, cfg.BaseURL), metrics: metrics.NewSet()}
 	for _, name := range startedCounters() { // so that a first resumption is an increase
 		r.metrics.NewCounter(name)
 	}
