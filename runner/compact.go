@@ -49,7 +49,8 @@ func (r *Runner) restoreCompactions(ctx context.Context, e *execution) error {
 func (r *Runner) makeRoom(ctx context.Context, e *execution, refusal error) error {
 	e.renderSteps()
 	before, made := e.prompt.Calibrated(e.estimate), false
-	if refused, ok := errors.AsType[*model.Error](refusal); ok { // the provider's count is more precise than the estimate: always compact
+	if refused, ok := errors.AsType[*model.Error](refusal); ok {
+		// The provider's count is more precise than the estimate: always compact.
 		e.window.Refuse(before, refused)
 		r.learnWindow(e, refused.Window)
 	} else if before <= e.window.Room() {

@@ -46,50 +46,6 @@ func (r *Runner) run(ctx context.Context, e *execution) (err error) {
 	return r.loop(ctx, e)
 }
 
-// leave closes the workspace of a turn after run, which has returned err. If err ends the turn, leave writes the end
-// into the database. It does not, if the turn returns to the queue, or if the store refuses the end.
-func (r *Runner) leave(ctx context.Context, e *execution, err error) {
-	c := e.claim
-	defer func() {
-		if e.ws != nil {
-			r.closeWorkspace(c.Folder())
-		}
-	}()
-	// Check this before the cause of ctx: an end in the database has precedence over a later
-	// cancellation or stop.
-	if err == nil || e.finished || errors.Is(err, store.ErrClaimLost) {
-		if err != nil {
-			e.log.Warn("execution stopped: its end cannot be stored", "err", err)
-		}
-		return
-	}
-	if exhausted(err) && r.putBack(ctx, e, err) {
-		return
-	}
-	if interrupted(ctx) {
-		return // the turn returns to the queue
-	}
-	// From here on the turn ends as cancelled or failed, and its output so far is kept.
-	last, out := r.partialStep(e), store.AbortedOutcome()
-	if !errors.Is(context.Cause(ctx), errAborted) {
-		f := r.failure(e, err)
-		out = store.Outcome{Status: store.Failed, Failure: &f, Model: e.refusing(f)}
-	}
-	out.OutputText = store.AnswerText(withLast(e.steps, last))
-	err = r.finish(e, last, out)
-	if err != nil && !e.finished && !errors.Is(err, store.ErrClaimLost) && r.ctx.Err() == nil {
-		// The store has refused this outcome, but clients must not wait forever. So the turn fails
-		// without its partial step and output.
-		f := r.failure(e, err)
-		err = r.finish(e, nil, store.Outcome{Status: store.Failed, Failure: &f})
-	}
-	if err != nil {
-		// The row still has the status running and this runner's id: only the next start claims the
-		// turn again.
-		e.log.Error("finish turn", "err", err)
-	}
-}
-
 // load reads the state from which the turn continues: the journal of its earlier claims, and the
 // earlier turns of its task.
 func (r *Runner) load(ctx context.Context, e *execution) (err error) {

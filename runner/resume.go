@@ -36,7 +36,8 @@ func (r *Runner) answered(e *execution) {
 // resumeIfAnswered resumes a turn that was just suspended if one of its models has answered another
 // turn since then.
 func (r *Runner) resumeIfAnswered(e *execution, since time.Time) {
-	if !slices.ContainsFunc(e.chain, func(c models.Candidate) bool { return r.Models.Outages.AnsweredSince(c.ID, since) }) {
+	answered := func(c models.Candidate) bool { return r.Models.Outages.AnsweredSince(c.ID, since) }
+	if !slices.ContainsFunc(e.chain, answered) {
 		return
 	}
 	if err := r.cfg.Store.RetryNow(context.WithoutCancel(r.ctx), []string{e.claim.ID}); err != nil {

@@ -7,7 +7,7 @@
 // effects: its tool reports whether repeating it is safe. A turn whose calls need approval is
 // suspended, and holds no slot until people have decided.
 //
-// A turn passes through these files in this order: accept, claim, loop, step, call, suspend,
+// A turn passes through these files in this order: accept, claim, loop, step, modelcall, call, suspend,
 // finish. An execution is a claimed turn between claim and finish.
 //
 // The package imports store and those packages below runner that the loop needs. The other packages
