@@ -18,11 +18,3 @@ type Pages struct {
 func New(fr *frame.Frame) *Pages {
 	return &Pages{Frame: fr, throttle: newThrottle(fr.Now, fr.API.Nodes)}
 }
-
-// Routes registers the pages.
-func (d *Pages) Routes() {
-	d.signInRoutes()
-	d.linkRoutes()
-	d.accountRoutes()
-	d.consentRoutes()
-}

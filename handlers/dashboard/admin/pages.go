@@ -44,11 +44,3 @@ func New(fr *frame.Frame, cfg Config) (*Pages, error) {
 	return &Pages{Frame: fr, cfg: cfg, doctor: &doctor{examine: cfg.Examine, now: fr.Now, log: fr.Log},
 		once: &oneTime{now: fr.Now}}, nil
 }
-
-// Routes registers the pages.
-func (d *Pages) Routes() {
-	d.settingsRoutes()
-	d.secretRoutes()
-	d.usageRoutes()
-	d.systemRoutes()
-}

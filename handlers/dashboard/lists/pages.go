@@ -45,12 +45,3 @@ func New(fr *frame.Frame, cfg Config) (*Pages, error) {
 	}
 	return &Pages{Frame: fr, cfg: cfg}, nil
 }
-
-// Routes registers the pages.
-func (d *Pages) Routes() {
-	d.homeRoutes()
-	d.On("GET", "/search", d.search)
-	d.workerListRoutes()
-	d.taskListRoutes()
-	d.mailRoutes()
-}
