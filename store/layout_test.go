@@ -163,11 +163,11 @@ var rooms = map[string][]string{
 	"handlers/nodes": {"store", "runner"},
 	// Pages change for other reasons than the API. One of them signs in to tool servers.
 	"handlers/dashboard/account":       {"handlers", "handlers/serve", "handlers/dashboard/frame", "handlers/dashboard/show", "store"},
-	"handlers/dashboard/admin":         {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "runner", "runner/backup", "runner/tool/mcp", "runner/view", "store"},
+	"handlers/dashboard/admin":         {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "runner", "runner/backup", "runner/models", "runner/tool/mcp", "runner/view", "store"},
 	"handlers/dashboard/starters":      {"handlers/dashboard/frame", "handlers/dashboard/text", "runner", "runner/view", "store"},
 	"handlers/dashboard/lists":         {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/starters", "handlers/dashboard/text", "runner/sandbox", "runner/stream", "runner/view", "store", "store/visible"},
 	"handlers/dashboard/files":         {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "runner/sandbox", "runner/view", "runner/workspace", "store"},
-	"handlers/dashboard/worker":        {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/starters", "handlers/dashboard/text", "runner", "runner/tool/mcp", "runner/view", "store"},
+	"handlers/dashboard/worker":        {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/starters", "handlers/dashboard/text", "runner", "runner/tool/mcp", "runner/toolset", "runner/view", "store"},
 	"handlers/dashboard/task":          {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "handlers/serve", "runner", "runner/stream", "runner/view", "store", "store/visible"},
 	"handlers/dashboard/dashboardtest": {"handlers", "handlers/dashboard", "handlers/dashboard/admin", "handlers/mcp", "mail", "runner", "runner/dial", "runner/model", "runner/model/offline", "runner/sandbox", "runner/tool", "runner/tool/mcp", "runner/webhook", "store", "store/storetest", "store/visible"},
 	"handlers/dashboard":               {"handlers", "handlers/serve", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/models", "runner/view", "runner/stream", "runner/tool/mcp", "runner/toolset", "runner/sandbox", "store/visible", "runner/workspace", "handlers/dashboard/account", "handlers/dashboard/admin", "handlers/dashboard/files", "handlers/dashboard/lists", "handlers/dashboard/starters", "handlers/dashboard/task", "handlers/dashboard/worker"},
