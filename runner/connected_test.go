@@ -67,7 +67,8 @@ func newConnectable(t *testing.T, name, key string) *connectable {
 // connect connects the provider as the Owner of the first organization.
 func (f *fixture) connect(name, address, key string) workers.Provider {
 	f.t.Helper()
-	p, err := f.Models.AddProvider(f.ctx(), f.owner, workers.NewProvider{Name: name, Kind: workers.KindCompatible, BaseURL: address, Key: key})
+	p, err := f.Models.AddProvider(f.ctx(), f.owner, workers.NewProvider{Name: name, Kind: workers.KindCompatible,
+		BaseURL: address, Key: key})
 	is.New(f.t).NoErr(err)
 	return p
 }
@@ -161,16 +162,26 @@ func TestProviderReach(t *testing.T) {
 		first   string // error for the first organization; "" for none
 	}{
 		"Ollama on this machine": {workers.NewProvider{Kind: workers.KindOllama}, "private network", ""},
-		"loopback":               {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://127.0.0.1/v1"}, "private network", ""},
-		"localhost":              {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://localhost/v1"}, "private network", ""},
-		"private":                {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://10.0.0.7/v1"}, "private network", ""},
-		"in octal":               {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://0177.0.0.1/v1"}, "private network", "must be written as"},
-		"mapped":                 {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://[::ffff:10.0.0.1]/v1"}, "private network", ""},
-		"metadata":               {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "http://169.254.169.254/v1"}, "private network", "not public"},
-		"in the clear":           {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "http://models.example.com/v1"}, "https://", ""},
-		"public":                 {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://models.example.com/v1"}, "", ""},
-		"no port":                {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://models.example.com:99999/v1"}, "port", "port"},
-		"key of another":         {workers.NewProvider{Kind: workers.KindOpenAI, Key: "sk-ant-x"}, "another provider", "another provider"},
+		"loopback": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://127.0.0.1/v1"},
+			"private network", ""},
+		"localhost": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://localhost/v1"},
+			"private network", ""},
+		"private": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://10.0.0.7/v1"},
+			"private network", ""},
+		"in octal": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "https://0177.0.0.1/v1"},
+			"private network", "must be written as"},
+		"mapped": {workers.NewProvider{Kind: workers.KindCompatible,
+			BaseURL: "https://[::ffff:10.0.0.1]/v1"}, "private network", ""},
+		"metadata": {workers.NewProvider{Kind: workers.KindCompatible, BaseURL: "http://169.254.169.254/v1"},
+			"private network", "not public"},
+		"in the clear": {workers.NewProvider{Kind: workers.KindCompatible,
+			BaseURL: "http://models.example.com/v1"}, "https://", ""},
+		"public": {workers.NewProvider{Kind: workers.KindCompatible,
+			BaseURL: "https://models.example.com/v1"}, "", ""},
+		"no port": {workers.NewProvider{Kind: workers.KindCompatible,
+			BaseURL: "https://models.example.com:99999/v1"}, "port", "port"},
+		"key of another": {workers.NewProvider{Kind: workers.KindOpenAI, Key: "sk-ant-x"}, "another provider",
+			"another provider"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -227,12 +238,14 @@ func TestOrganizationsApart(t *testing.T) {
 	other, _ := storetest.Caller(t, f.store, "Other", "eve@other.test", people.RoleOwner)
 	good, bad := newConnectable(t, "good", connectedKey), newConnectable(t, "bad", "another-key-0123456789")
 	f.connect("box", bad.URL+"/v1", connectedKey) // box has the wrong key here
-	_, err := f.Models.AddProvider(f.ctx(), other.Caller, workers.NewProvider{Name: "box", Kind: workers.KindCompatible, BaseURL: good.URL + "/v1", Key: connectedKey})
+	_, err := f.Models.AddProvider(f.ctx(), other.Caller, workers.NewProvider{Name: "box", Kind: workers.KindCompatible,
+		BaseURL: good.URL + "/v1", Key: connectedKey})
 	is.NoErr(err)
 	for _, c := range []people.Caller{f.owner, other.Caller} {
 		is.NoErr(f.store.Workers.SetDefaultModels(f.ctx(), c, "", "box:m"))
 	}
-	w, _, err := f.store.Workers.CreateWorker(f.ctx(), other.Caller, workers.NewWorker{Title: "Theirs"}, db.IdempotencyKey{})
+	w, _, err := f.store.Workers.CreateWorker(f.ctx(), other.Caller, workers.NewWorker{Title: "Theirs"},
+		db.IdempotencyKey{})
 	is.NoErr(err)
 	turn := f.wait(f.accept("who?"))
 	is.Equal(turn.Failure.Code, "401") // bad refuses the key of the first organization

@@ -93,5 +93,6 @@ func TestCutPromptsAreReported(t *testing.T) {
 	first := f.wait(f.accept(strings.Repeat("a long text ", 2000)))
 	f.wait(f.accept(strings.Repeat("more of it ", 500), first.TaskID))
 	is.Equal(strings.Count(log.String(), "it may cut prompts silently; if it is an Ollama server, use ollama:qwen3"), 1)
-	is.True(strings.Contains(spellFindings(f.Models.Findings(t.Context(), f.owner.OrganizationID)), "counts: the provider counts 2,051 tokens"))
+	is.True(strings.Contains(spellFindings(f.Models.Findings(t.Context(), f.owner.OrganizationID)),
+		"counts: the provider counts 2,051 tokens"))
 }

@@ -61,7 +61,8 @@ func (r *Runner) takeFailedCalls(e *execution, req *model.Request, resp model.Re
 		return resp
 	}
 	for i, c := range calls {
-		made := e.tools.Fitted(store.ToolCall{Part: store.Part{Type: store.PartToolCall, ToolName: c.Name, Input: c.Arguments}})
+		made := e.tools.Fitted(store.ToolCall{Part: store.Part{Type: store.PartToolCall, ToolName: c.Name,
+			Input: c.Arguments}})
 		if _, err := e.tools.Check(made); err != nil || !fits(tools, made) {
 			return resp
 		}

@@ -198,7 +198,8 @@ func TestMailedAnswers(t *testing.T) {
 				f.clock.now())}[tt.names]
 			mail := store.NewEmail{Worker: workers.Worker{ID: c.WorkerID, OrganizationID: c.OrganizationID},
 				MessageID: "answer@b.test",
-				From:      "ann@acme.test", Verdicts: []byte(`{}`), Answer: &store.MailAnswer{ApprovalID: id, Text: "2", Quoted: "> older mail"},
+				From:      "ann@acme.test", Verdicts: []byte(`{}`), Answer: &store.MailAnswer{ApprovalID: id, Text: "2",
+					Quoted: "> older mail"},
 				Turn: &store.NewTurn{Caller: caller, WorkerID: c.WorkerID, TaskID: c.TaskID, Input: "2", Budget: store.BudgetStandard}}
 			list, _, err := f.ReceiveEmails(f.ctx(), []store.NewEmail{mail}, []byte("2"), store.MailLimits{})
 			is.NoErr(err)

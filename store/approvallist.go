@@ -70,6 +70,6 @@ func (s *Store) PendingDecisions(ctx context.Context, c people.Caller) (int64, e
 				ORDER BY num DESC LIMIT ?4) a`+joinApproval+joinWorker+`
 		WHERE `+mayDecide("?1", "?2")+` AND (?5 OR w.visibility = 'public' OR w.user_id = ?2
 			OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?2))
-		LIMIT ?6) AS counted`, c.Role.May(people.DecideApprovals), c.UserID, c.OrganizationID, db.MaxScanned, c.Role.Manages(),
-		MaxPendingDecisions)
+		LIMIT ?6) AS counted`, c.Role.May(people.DecideApprovals), c.UserID, c.OrganizationID,
+		db.MaxScanned, c.Role.Manages(), MaxPendingDecisions)
 }

@@ -64,7 +64,8 @@ var rooms = map[string][]string{
 	// Failures in tests of all packages show the values that were compared.
 	"store/ordertest": {},
 	// All work without a request.
-	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/model/textcall", "runner/tool", "runner/trace", "runner/sandbox", "store/visible", "runner/arguments", "runner/dial", "runner/workspace", "runner/budget", "runner/models", "runner/toolset"},
+	"runner": {"store", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model",
+		"runner/model/textcall", "runner/tool", "runner/trace", "runner/sandbox", "store/visible", "runner/arguments", "runner/dial", "runner/workspace", "runner/budget", "runner/models", "runner/toolset"},
 	// It decides which calls a turn may make, and calls no tool.
 	"runner/toolset": {"store", "runner/arguments", "runner/model", "runner/prompt", "runner/tool", "runner/view"},
 	// It calls models only for tests and diagnoses, and knows no turn.
@@ -154,25 +155,37 @@ var rooms = map[string][]string{
 	// Event streams to clients. It knows no resource and no caller.
 	"handlers/events": {"handlers/serve", "runner/share", "runner/stream"},
 	// It commits a row and wakes the runner.
-	"handlers": {"handlers/serve", "handlers/events", "handlers/metrics", "store", "runner", "runner/models", "runner/sandbox", "runner/share", "runner/toolset", "runner/trace", "runner/view"},
+	"handlers": {"handlers/serve", "handlers/events", "handlers/metrics", "store", "runner", "runner/models",
+		"runner/sandbox", "runner/share", "runner/toolset", "runner/trace", "runner/view"},
 	// Commands of operators on a data folder.
-	"handlers/command": {"handlers", "handlers/serve", "store", "store/cron", "store/objects", "runner", "runner/backup", "runner/trace", "runner/stream", "runner/model", "runner/models", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox", "store/visible", "runner/dial", "runner/workspace"},
+	"handlers/command": {"handlers", "handlers/serve", "store", "store/cron", "store/objects", "runner", "runner/backup",
+		"runner/trace", "runner/stream", "runner/model", "runner/models", "runner/model/offline", "runner/tool", "runner/tool/mcp", "runner/sandbox", "store/visible", "runner/dial", "runner/workspace"},
 	// What a server needs of its machine and its network. It uses the settings of the other commands.
 	"handlers/command/doctor": {"handlers", "handlers/command", "handlers/serve", "runner", "runner/backup", "runner/model", "runner/sandbox", "runner/tool", "store", "store/cron", "store/visible"},
 	// Servers that share a database. It is behind no resource of the API, and in front of all of them.
 	"handlers/nodes": {"store", "runner"},
 	// Pages change for other reasons than the API. One of them signs in to tool servers.
-	"handlers/dashboard/account":       {"handlers", "handlers/serve", "handlers/dashboard/frame", "handlers/dashboard/show", "store"},
-	"handlers/dashboard/admin":         {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "runner", "runner/backup", "runner/models", "runner/tool/mcp", "runner/view", "store"},
-	"handlers/dashboard/starters":      {"handlers/dashboard/frame", "handlers/dashboard/text", "runner", "runner/view", "store"},
-	"handlers/dashboard/lists":         {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/starters", "handlers/dashboard/text", "runner/sandbox", "runner/stream", "runner/view", "store", "store/visible"},
-	"handlers/dashboard/files":         {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "runner/sandbox", "runner/view", "runner/workspace", "store"},
-	"handlers/dashboard/worker":        {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/starters", "handlers/dashboard/text", "runner", "runner/tool/mcp", "runner/toolset", "runner/view", "store"},
-	"handlers/dashboard/task":          {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "handlers/serve", "runner", "runner/stream", "runner/view", "store", "store/visible"},
-	"handlers/dashboard/dashboardtest": {"handlers", "handlers/dashboard", "handlers/dashboard/admin", "handlers/mcp", "mail", "runner", "runner/dial", "runner/model", "runner/model/offline", "runner/sandbox", "runner/tool", "runner/tool/mcp", "runner/webhook", "store", "store/storetest", "store/visible"},
-	"handlers/dashboard":               {"handlers", "handlers/serve", "handlers/dashboard/frame", "handlers/dashboard/show", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/models", "runner/view", "runner/stream", "runner/tool/mcp", "runner/toolset", "runner/sandbox", "store/visible", "runner/workspace", "handlers/dashboard/account", "handlers/dashboard/admin", "handlers/dashboard/files", "handlers/dashboard/lists", "handlers/dashboard/starters", "handlers/dashboard/task", "handlers/dashboard/worker"},
+	"handlers/dashboard/account": {"handlers", "handlers/serve", "handlers/dashboard/frame",
+		"handlers/dashboard/show", "store"},
+	"handlers/dashboard/admin": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show",
+		"handlers/dashboard/text", "runner", "runner/backup", "runner/models", "runner/tool/mcp", "runner/view", "store"},
+	"handlers/dashboard/starters": {"handlers/dashboard/frame", "handlers/dashboard/text", "runner", "runner/view",
+		"store"},
+	"handlers/dashboard/lists": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show",
+		"handlers/dashboard/starters", "handlers/dashboard/text", "runner/sandbox", "runner/stream", "runner/view", "store", "store/visible"},
+	"handlers/dashboard/files": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show",
+		"runner/sandbox", "runner/view", "runner/workspace", "store"},
+	"handlers/dashboard/worker": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show",
+		"handlers/dashboard/starters", "handlers/dashboard/text", "runner", "runner/tool/mcp", "runner/toolset", "runner/view", "store"},
+	"handlers/dashboard/task": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show",
+		"handlers/dashboard/text", "handlers/serve", "runner", "runner/stream", "runner/view", "store", "store/visible"},
+	"handlers/dashboard/dashboardtest": {"handlers", "handlers/dashboard", "handlers/dashboard/admin", "handlers/mcp",
+		"mail", "runner", "runner/dial", "runner/model", "runner/model/offline", "runner/sandbox", "runner/tool", "runner/tool/mcp", "runner/webhook", "store", "store/storetest", "store/visible"},
+	"handlers/dashboard": {"handlers", "handlers/serve", "handlers/dashboard/frame",
+		"handlers/dashboard/show", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/models", "runner/view", "runner/stream", "runner/tool/mcp", "runner/toolset", "runner/sandbox", "store/visible", "runner/workspace", "handlers/dashboard/account", "handlers/dashboard/admin", "handlers/dashboard/files", "handlers/dashboard/lists", "handlers/dashboard/starters", "handlers/dashboard/task", "handlers/dashboard/worker"},
 	// Every page stands on it, whatever it is about.
-	"handlers/dashboard/frame": {"handlers", "handlers/serve", "handlers/dashboard/show", "handlers/dashboard/text", "runner", "runner/models", "runner/view", "store", "store/visible", "runner/sandbox"},
+	"handlers/dashboard/frame": {"handlers", "handlers/serve", "handlers/dashboard/show", "handlers/dashboard/text",
+		"runner", "runner/models", "runner/view", "store", "store/visible", "runner/sandbox"},
 	// Pure: the same values give the same HTML on every page.
 	"handlers/dashboard/show": {"handlers/dashboard/text", "runner", "runner/view", "runner/diff", "store", "store/visible"},
 	// Pure: the same key gives the same text in a language.
@@ -200,10 +213,13 @@ var testRooms = map[string][]string{
 	"mail":                    {"runner/model/offline"},
 	"mail/message":            {"runner/sandbox", "runner/tool"}, // the program's converter of pages
 	"handlers/mcp":            {"handlers/handlerstest"},
-	"handlers/serve":          {"handlers"},                                                                // what a refused client reads
-	"handlers/nodes":          {"handlers", "handlers/handlerstest", "handlers/serve", "runner/stream"},    // whole servers
-	"handlers":                {"handlers/handlerstest", "mail", "runner/model/offline", "runner/webhook"}, // the endpoints of mail
-	"handlers/dashboard":      {"handlers/dashboard/dashboardtest", "mail"},                                // pages about all parts of a server
+	"handlers/serve":          {"handlers"}, // what a refused client reads
+	"handlers/nodes": {"handlers", "handlers/handlerstest", "handlers/serve",
+		"runner/stream"}, // whole servers
+	"handlers": {"handlers/handlerstest", "mail", "runner/model/offline",
+		"runner/webhook"}, // the endpoints of mail
+	"handlers/dashboard": {"handlers/dashboard/dashboardtest",
+		"mail"}, // pages about all parts of a server
 
 	// Tests of pages start the whole site.
 	"handlers/dashboard/account":  {"handlers/dashboard", "handlers/dashboard/dashboardtest"},

@@ -73,7 +73,8 @@ func TestOAuthFromConsentToRevocation(t *testing.T) {
 
 	// The first refresh token is used again, so it was stolen. The thief is unknown: either use may
 	// be the legitimate one.
-	is.True(errOf(f.People.RefreshTokens(f.ctx(), client.ID, first.Refresh, "10.6.6.6")) != nil) // a used refresh token works
+	is.True(errOf(f.People.RefreshTokens(f.ctx(), client.ID, first.Refresh,
+		"10.6.6.6")) != nil) // a used refresh token works
 	_, err = f.People.AuthenticateMCP(f.ctx(), second.Access)
 	is.True(db.IsKind(err, db.Unauthorized)) // the newer access token still works
 	_, err = f.People.RefreshTokens(f.ctx(), client.ID, second.Refresh, "10.0.0.1")

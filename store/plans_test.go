@@ -793,7 +793,8 @@ func TestEveryMethodIsCalled(t *testing.T) {
 		"AwaitsWrites", "LoseAnswers"}
 	for _, room := range roomsOfStore() {
 		for m := range room.Methods() {
-			if !called[m.Name] && !slices.Contains(withoutSQL, m.Name) && !slices.Contains(fromTests, m.Name) && !inTransaction(m) {
+			if !called[m.Name] && !slices.Contains(withoutSQL, m.Name) && !slices.Contains(fromTests,
+				m.Name) && !inTransaction(m) {
 				t.Errorf("callEverything does not call %s, so nobody looks at its queries", m.Name)
 			}
 		}

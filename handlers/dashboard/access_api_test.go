@@ -158,7 +158,8 @@ func TestAccessToTheAPI(t *testing.T) {
 
 // apiAsker returns the function that sends a request as a caller and checks the answer. sign adds what names the
 // caller.
-func (p *visitors) apiAsker(route string, row accessRow, in state, sign func(*http.Request, caller)) func(caller, thing) string {
+func (p *visitors) apiAsker(route string, row accessRow, in state,
+	sign func(*http.Request, caller)) func(caller, thing) string {
 	return func(c caller, th thing) string {
 		p.T.Helper()
 		r := p.apiRequest(route, row, c, th)

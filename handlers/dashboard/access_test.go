@@ -78,7 +78,8 @@ const (
 	outsider  caller = "outsider"  // a Member of another organization
 )
 
-var callers = []caller{nobody, revoked, removed, owner, anAdmin, creator, invited, uninvited, member, stranger, elsewhere, outsider}
+var callers = []caller{nobody, revoked, removed, owner, anAdmin, creator, invited, uninvited, member, stranger,
+	elsewhere, outsider}
 
 // A rule describes the permitted callers of a route.
 type rule int
@@ -199,7 +200,8 @@ type accessRow struct {
 
 // askAll sends a request as every caller. ask sends it, checks the answer and returns its body. Callers
 // without permission come first, so that the thing still exists when they are refused.
-func (p *visitors) askAll(route string, row accessRow, in state, th thing, ask func(c caller, th thing) (body string)) (asked int) {
+func (p *visitors) askAll(route string, row accessRow, in state, th thing,
+	ask func(c caller, th thing) (body string)) (asked int) {
 	p.T.Helper()
 	order := slices.Clone(callers)
 	slices.SortStableFunc(order, func(a, b caller) int {
@@ -294,7 +296,8 @@ func (p *visitors) make(in state) thing {
 	}
 	_, err := p.Store.Workers.RemoveWorkerMember(ctx, who.Caller, w.ID, p.who[uninvited].UserID)
 	p.OK(err)
-	script := dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a.txt", "content", "A"), dashboardtest.Calling("publish_file", "path", "a.txt"), "say Done")
+	script := dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a.txt", "content", "A"),
+		dashboardtest.Calling("publish_file", "path", "a.txt"), "say Done")
 	turn := p.CarryOut(who, store.NewTurn{WorkerID: w.ID, Input: script})
 	yearly := store.NewSchedule{WorkerID: w.ID, Input: "Go", Budget: store.BudgetLow, When: store.When{Type: store.CronType, Cron: "0 9 1 1 *"}}
 	sch, _, err := p.Store.CreateSchedule(ctx, who.Caller, yearly, db.IdempotencyKey{})

@@ -31,7 +31,8 @@ func proxiedSite(t *testing.T, wellKnown bool) *dashboardtest.Site {
 	var s *dashboardtest.Site
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		to, _ := url.Parse(s.Direct)
-		pass := httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to); p.SetXForwarded() }, FlushInterval: -1, Transport: dashboardtest.Transport}
+		pass := httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to); p.SetXForwarded() },
+			FlushInterval: -1, Transport: dashboardtest.Transport}
 		switch {
 		case strings.HasPrefix(r.URL.Path, under+"/"):
 			http.StripPrefix(under, &pass).ServeHTTP(w, r)
@@ -217,16 +218,20 @@ func TestBasePath(t *testing.T) {
 	is := is.New(t)
 	s := proxiedSite(t, false)
 	w := s.Worker(s.Owner, workers.NewWorker{Title: "Printer"})
-	careful := s.Worker(s.Owner, workers.NewWorker{Title: "Careful", Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
+	careful := s.Worker(s.Owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
 	s.Publish(w, "notes/a.txt", "first")
 	s.Publish(w, "page.md", "see [the task](/workers) and https://elsewhere.example/x")
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "links", Input: dashboardtest.Scripted("say see [it](/workers)")})
-	s.Begin(s.Owner, store.NewTurn{WorkerID: careful.ID, TaskID: "asks", Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a", "content", "x"), "say over")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "links",
+		Input: dashboardtest.Scripted("say see [it](/workers)")})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: careful.ID, TaskID: "asks",
+		Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a", "content", "x"), "say over")})
 	link := s.DecisionLink(s.Owner, "asks")
 	s.Schedule(w, "daily", store.When{Type: store.Interval, IntervalSeconds: 3600})
 	storetest.Caller(t, s.Store, "Umbrella", "ann@example.com", people.RoleOwner)
 	b := s.SignIn("ann@example.com")
-	invited := b.Get(strings.TrimPrefix(b.Post("/settings/members", "email", "new@example.com", "role", "member").Location(), under))
+	invited := b.Get(strings.TrimPrefix(b.Post("/settings/members", "email", "new@example.com", "role",
+		"member").Location(), under))
 	invited.Shows(s.URL + "/invitation/")
 
 	root, err := url.Parse(s.URL)
@@ -260,7 +265,8 @@ func TestBasePathOfSession(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := proxiedSite(t, false)
-	p := s.Visitor().Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password, "next", "/workers?q=x")
+	p := s.Visitor().Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password, "next",
+		"/workers?q=x")
 	is.Equal(p.Location(), under+"/workers?q=x")
 	is.True(strings.Contains(p.Header.Get("Set-Cookie"), "Path="+under+";"))
 	is.Equal(s.Visitor().Get("/workers?q=x").Location(), under+"/sign-in?next=%2Fworkers%3Fq%3Dx")
@@ -274,8 +280,10 @@ func TestBasePathOfStream(t *testing.T) {
 	is := is.New(t)
 	s := proxiedSite(t, false)
 	b := s.SignIn("ann@example.com")
-	w := s.Worker(s.Owner, workers.NewWorker{Title: "Printer", Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
-	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a", "content", "x"), "say over")})
+	w := s.Worker(s.Owner, workers.NewWorker{Title: "Printer",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "one",
+		Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a", "content", "x"), "say over")})
 	s.Approval("one")
 	address := dashboardtest.StreamOf(b.Get("/tasks/one"))
 	is.True(strings.HasPrefix(address, under+"/tasks/one/"))

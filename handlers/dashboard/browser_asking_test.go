@@ -12,7 +12,8 @@ import (
 // by the link of a mail without signing in.
 func TestBrowserQuestion(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Waiter", Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Waiter",
+		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
 	s.Begin(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "lunch", Title: "Order lunch", Input: dashboardtest.Scripted(
 		`tool ask_user {"question": "Soup or <b>salad</b>?", "choices": ["Soup", "Salad"]}`, `tool ask_user {"question": "For how many?"}`, "say Ordered {{last}}.")})
 	s.Approval("lunch")
@@ -32,7 +33,8 @@ func TestBrowserQuestion(t *testing.T) {
 	w.click("Answer")
 	is.Equal(s.Ended("lunch").OutputText, `Ordered {"answer":"For two"}.`)
 
-	s.Begin(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "call", Title: "Look", Input: dashboardtest.Scripted(dashboardtest.Calling("list_files"), "say over")})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "call", Title: "Look",
+		Input: dashboardtest.Scripted(dashboardtest.Calling("list_files"), "say over")})
 	link := s.DecisionLink(s.Owner, "call")
 	guest := newWindow(s)
 	guest.open(link)

@@ -13,7 +13,8 @@ import (
 func TestBrowserLayout(t *testing.T) {
 	is, s, w := inBrowser(t)
 	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Invoice clerk"})
-	turn := s.CarryOut(s.Owner, store.NewTurn{WorkerID: wrk.ID, Title: "An invoice", Input: dashboardtest.Scripted("say Done.")})
+	turn := s.CarryOut(s.Owner, store.NewTurn{WorkerID: wrk.ID, Title: "An invoice",
+		Input: dashboardtest.Scripted("say Done.")})
 	s.Schedule(wrk, "Go", store.When{Type: store.CronType, Cron: "0 8 * * 1-5"})
 
 	w.open("/tasks/" + turn.TaskID)

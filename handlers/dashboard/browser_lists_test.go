@@ -18,13 +18,16 @@ import (
 func busySite(t *testing.T) (is *is.I, s *dashboardtest.Site, w *window, careful workers.Worker) {
 	t.Helper()
 	is, s, w = inBrowser(t)
-	careful = s.Worker(s.Owner, workers.NewWorker{Title: "Green buyer", Summary: "Compares offers with past lots", Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
+	careful = s.Worker(s.Owner, workers.NewWorker{Title: "Green buyer", Summary: "Compares offers with past lots",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
 	reader := s.Worker(s.Owner, workers.NewWorker{Title: "Invoice reader", Summary: "Reads an invoice into JSON"})
 	for _, title := range []string{"INV-20431 from Nordfrakt", "INV-20436 from Hafenlogistik"} {
 		s.CarryOut(s.Owner, store.NewTurn{WorkerID: reader.ID, Title: title, Input: dashboardtest.Scripted("say Read")})
 	}
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: reader.ID, Title: "Jute bags, food-grade, EU", Input: dashboardtest.Scripted("fail 400 the supplier is unknown")})
-	s.Begin(s.Owner, store.NewTurn{WorkerID: reader.ID, Title: "Compare revenue by region", Input: dashboardtest.Scripted("wait 2m", "say x")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: reader.ID, Title: "Jute bags, food-grade, EU",
+		Input: dashboardtest.Scripted("fail 400 the supplier is unknown")})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: reader.ID, Title: "Compare revenue by region",
+		Input: dashboardtest.Scripted("wait 2m", "say x")})
 	s.Asks(careful, "Offer from Finca El Roble")
 	return is, s, w, careful
 }

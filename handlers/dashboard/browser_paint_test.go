@@ -17,7 +17,8 @@ func TestBrowserPaint(t *testing.T) {
 	_, s, w, careful := busySite(t)
 	w.open("/") // so that the cache holds scripts and styles, as for a returning user
 	call(w, emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 4})
-	for _, path := range []string{"/", "/workers", "/tasks", "/workers/new", "/workers/" + careful.ID, "/tasks/" + s.Asks(careful, "A task").TaskID, "/usage", "/settings/models"} {
+	for _, path := range []string{"/", "/workers", "/tasks", "/workers/new", "/workers/" + careful.ID,
+		"/tasks/" + s.Asks(careful, "A task").TaskID, "/usage", "/settings/models"} {
 		w.open(path)
 		const paint = "performance.getEntriesByName('first-contentful-paint')[0]"
 		w.until("the first content", paint)

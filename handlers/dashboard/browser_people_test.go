@@ -120,9 +120,12 @@ func TestBrowserSystem(t *testing.T) {
 	t.Parallel()
 	s := dashboardtest.New(t, func(c *dashboard.Config) {
 		c.Examine = func(context.Context) []handlers.Checks {
-			return []handlers.Checks{{Title: "Disk", List: []handlers.Check{{Name: "free space", Status: handlers.CheckOK, Detail: "47 GiB"},
-				{Name: "free files", Status: handlers.CheckFailed, Detail: "12 inodes are left", Advice: "delete many small files on this disk"}}},
-				{Title: "Mail", List: []handlers.Check{{Name: "SPF", Status: handlers.CheckWarning, Detail: "mail.test has no such record",
+			return []handlers.Checks{{Title: "Disk", List: []handlers.Check{{Name: "free space", Status: handlers.CheckOK,
+				Detail: "47 GiB"},
+				{Name: "free files", Status: handlers.CheckFailed, Detail: "12 inodes are left",
+					Advice: "delete many small files on this disk"}}},
+				{Title: "Mail", List: []handlers.Check{{Name: "SPF", Status: handlers.CheckWarning,
+					Detail: "mail.test has no such record",
 					Advice: "add a TXT record"}, {Name: "relay", Status: handlers.CheckSkipped, Detail: "none is set"}}}}
 		}
 	})

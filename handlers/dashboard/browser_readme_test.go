@@ -19,21 +19,33 @@ import (
 func officeSite(t *testing.T) (s *dashboardtest.Site, reporter workers.Worker, task string) {
 	t.Helper()
 	s = dashboardtest.New(t)
-	buyer := s.Worker(s.Owner, workers.NewWorker{Title: "Green buyer", Summary: "Compares offers with past lots", Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
+	buyer := s.Worker(s.Owner, workers.NewWorker{Title: "Green buyer", Summary: "Compares offers with past lots",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
 	reader := s.Worker(s.Owner, workers.NewWorker{Title: "Invoice reader", Summary: "Reads an invoice into JSON"})
-	reporter = s.Worker(s.Owner, workers.NewWorker{Title: "Quarterly reporter", Summary: "Totals an export and writes what stands out",
+	reporter = s.Worker(s.Owner, workers.NewWorker{Title: "Quarterly reporter",
+		Summary:      "Totals an export and writes what stands out",
 		Instructions: "You write the quarterly report for the management.\n\n- Total revenue by region, and compare it with the quarter before.\n- Name the two largest changes and their causes.\n- Keep to one page, and publish it as report.md."})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: reader.ID, Title: "INV-20431 from Nordfrakt", Input: "Read the invoice.\n\n" + dashboardtest.Scripted("say Total **€4,310.00**, due on 14 October.")})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: reader.ID, Title: "INV-20436 from Hafenlogistik", Input: "Read the invoice.\n\n" + dashboardtest.Scripted("say Total **€918.40**, due on 2 November.")})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: buyer.ID, Title: "Jute bags, food-grade, EU", Input: dashboardtest.Scripted("fail 400 The supplier's page did not answer")})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: reporter.ID, Title: "Totals of the second quarter", Input: dashboardtest.Scripted(
-		dashboardtest.Calling("write_file", "path", "totals.json", "content", "{\"region\": \"Nordics\", \"eur\": 412380}\n"), dashboardtest.Calling("publish_file", "path", "totals.json"), "say Q2 revenue was **€1,141,300**.")})
-	turn := s.CarryOut(s.Owner, store.NewTurn{WorkerID: reporter.ID, Title: "Compare Q3 revenue by region", Input: "Total revenue by region for Q2 and Q3.\nTell me what stands out, and why.\nPut it into report.md.\n" +
-		dashboardtest.Scripted(append([]string{"think The totals of the second quarter are in totals.json.", dashboardtest.Calling("read_file", "path", "totals.json"),
-			dashboardtest.Calling("write_file", "path", "report.md", "content", report), dashboardtest.Calling("publish_file", "path", "report.md")}, saying(report, "0ms")...)...)})
-	s.Begin(s.Owner, store.NewTurn{WorkerID: reporter.ID, Title: "Forecast of the fourth quarter", Input: dashboardtest.Scripted("say Reading the order book.", "wait 10m")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: reader.ID, Title: "INV-20431 from Nordfrakt",
+		Input: "Read the invoice.\n\n" + dashboardtest.Scripted("say Total **€4,310.00**, due on 14 October.")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: reader.ID, Title: "INV-20436 from Hafenlogistik",
+		Input: "Read the invoice.\n\n" + dashboardtest.Scripted("say Total **€918.40**, due on 2 November.")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: buyer.ID, Title: "Jute bags, food-grade, EU",
+		Input: dashboardtest.Scripted("fail 400 The supplier's page did not answer")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: reporter.ID, Title: "Totals of the second quarter",
+		Input: dashboardtest.Scripted(
+			dashboardtest.Calling("write_file", "path", "totals.json", "content",
+				"{\"region\": \"Nordics\", \"eur\": 412380}\n"), dashboardtest.Calling("publish_file", "path", "totals.json"), "say Q2 revenue was **€1,141,300**.")})
+	turn := s.CarryOut(s.Owner, store.NewTurn{WorkerID: reporter.ID, Title: "Compare Q3 revenue by region",
+		Input: "Total revenue by region for Q2 and Q3.\nTell me what stands out, and why.\nPut it into report.md.\n" +
+			dashboardtest.Scripted(append([]string{"think The totals of the second quarter are in totals.json.",
+				dashboardtest.Calling("read_file", "path", "totals.json"),
+				dashboardtest.Calling("write_file", "path", "report.md", "content", report), dashboardtest.Calling("publish_file",
+					"path", "report.md")}, saying(report, "0ms")...)...)})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: reporter.ID, Title: "Forecast of the fourth quarter",
+		Input: dashboardtest.Scripted("say Reading the order book.", "wait 10m")})
 	s.Asks(buyer, "Offer from Finca El Roble")
-	is.New(t).NoErr(s.Store.Workers.SetDefaultModels(t.Context(), s.Owner.Caller, "", "anthropic:claude-sonnet-4-5")) // no turn starts any more
+	is.New(t).NoErr(s.Store.Workers.SetDefaultModels(t.Context(), s.Owner.Caller, "",
+		"anthropic:claude-sonnet-4-5")) // no turn starts any more
 	return s, reporter, turn.TaskID
 }
 

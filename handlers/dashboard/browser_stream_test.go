@@ -44,17 +44,23 @@ func saying(text, pause string) (lines []string) {
 // user reads, and must end like the page that is loaded later.
 func TestBrowserStream(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Quarterly reporter", Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "stream", Title: "Compare Q3 revenue by region", Input: "Read sales-q3.csv and total revenue by region for Q2 and Q3.\n\n" + dashboardtest.Scripted(
-		dashboardtest.Calling("write_file", "path", "totals.json", "content", "{\"region\": \"Nordics\", \"eur\": 487120}\n"), dashboardtest.Calling("read_file", "path", "totals.json"), "say Q3 revenue was **€1,226,950**, up **7.5%** on Q2. I listed the rest in `totals.json`.")})
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Quarterly reporter",
+		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "stream", Title: "Compare Q3 revenue by region",
+		Input: "Read sales-q3.csv and total revenue by region for Q2 and Q3.\n\n" + dashboardtest.Scripted(
+			dashboardtest.Calling("write_file", "path", "totals.json", "content",
+				"{\"region\": \"Nordics\", \"eur\": 487120}\n"), dashboardtest.Calling("read_file", "path", "totals.json"), "say Q3 revenue was **€1,226,950**, up **7.5%** on Q2. I listed the rest in `totals.json`.")})
 	lines := []string{"think The totals are known from turn 1. Benelux fell while all others rose.",
 		`tool update_plan {"items":[{"text":"Read the sales export","state":"done"},{"text":"Write up what stands out","state":"in_progress"},{"text":"Publish report.md"}]}`,
-		dashboardtest.Calling("write_file", "path", "template.md", "content", "# Report\n\n## Summary\n\n{{one sentence about the quarter}}\n\n| Region | Q3 |\n"),
-		dashboardtest.Calling("edit_file", "path", "template.md", "old", "{{one sentence about the quarter}}", "new", "{{one sentence about the largest change}}\n{{one sentence about its cause}}"),
+		dashboardtest.Calling("write_file", "path", "template.md", "content",
+			"# Report\n\n## Summary\n\n{{one sentence about the quarter}}\n\n| Region | Q3 |\n"),
+		dashboardtest.Calling("edit_file", "path", "template.md", "old", "{{one sentence about the quarter}}", "new",
+			"{{one sentence about the largest change}}\n{{one sentence about its cause}}"),
 		dashboardtest.Calling("read_file", "path", "template.md"), dashboardtest.Calling("read_file", "path", "missing.md"),
 		dashboardtest.Calling("publish_file", "path", "template.md"), dashboardtest.Calling("list_files")}
-	s.Begin(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "stream", Input: "Compare the regions and tell me what stands out. Put it into report.md from the template.\n\n" +
-		dashboardtest.Scripted(append(lines, saying(report, "60ms")...)...)})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "stream",
+		Input: "Compare the regions and tell me what stands out. Put it into report.md from the template.\n\n" +
+			dashboardtest.Scripted(append(lines, saying(report, "60ms")...)...)})
 	id := s.Approval("stream")
 	w.open("/tasks/stream")
 	w.sees("Waiting for your approval")

@@ -20,12 +20,15 @@ import (
 // server's page. Typed text stays, and the page does not reload repeatedly.
 func TestBrowserLive(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Careful", Settings: workers.Settings{ApprovalTools: []string{"list_files", "write_file"}}})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "live", Title: "A live task", Input: dashboardtest.Scripted("say Before.")})
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"list_files", "write_file"}}})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "live", Title: "A live task",
+		Input: dashboardtest.Scripted("say Before.")})
 	w.open("/tasks/live")
 	w.fill("Follow-up", "Do it.\n\n"+dashboardtest.Scripted(dashboardtest.Calling("list_files"),
 		"think Let me <b>see</b>.", "wait 400ms", "say The first words", "wait 400ms", "say and then", "wait 400ms", "say <i>more</i>.",
-		dashboardtest.Calling("write_file", "path", "a.txt", "content", "<script>"), dashboardtest.Calling("publish_file", "path", "a.txt"), "wait 2s", "say All **done**."))
+		dashboardtest.Calling("write_file", "path", "a.txt", "content", "<script>"), dashboardtest.Calling("publish_file",
+			"path", "a.txt"), "wait 2s", "say All **done**."))
 	w.click("Send")
 	w.arrives("/tasks/live")
 	w.sees("Allow list_files?")
@@ -34,7 +37,8 @@ func TestBrowserLive(t *testing.T) {
 		const text = document.querySelector('#flow-1 > .md');
 		if (text && window.had.at(-1) !== text.textContent) window.had.push(text.textContent);
 	}).observe(document.querySelector('#turns'), {childList: true, subtree: true, characterData: true}); })()`)
-	_, err := s.Runner.DecideApproval(t.Context(), s.Owner.Caller, "live", s.Approval("live"), store.Decision{Approved: true})
+	_, err := s.Runner.DecideApproval(t.Context(), s.Owner.Caller, "live", s.Approval("live"),
+		store.Decision{Approved: true})
 	is.NoErr(err)
 	w.sees("The first words and then more.")
 	had := w.text("window.had.join('|')")
@@ -73,7 +77,8 @@ func TestBrowserCancel(t *testing.T) {
 	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Slow"})
 	w.open("/tasks")
 	w.look("tasks-none")
-	s.Begin(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "slow", Input: dashboardtest.Scripted("say Working.", dashboardtest.Calling("list_files"), "say On it.", "wait 1h", "say never")})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "slow", Input: dashboardtest.Scripted("say Working.",
+		dashboardtest.Calling("list_files"), "say On it.", "wait 1h", "say never")})
 	w.open("/tasks/slow")
 	w.sees("Working.", "On it.")
 	w.look("task-running")
@@ -92,17 +97,24 @@ func TestBrowserCancel(t *testing.T) {
 func TestBrowserTaskPages(t *testing.T) {
 	is, s, w := inBrowser(t)
 	evil := `<script>alert(1)</script><img src=x onerror=alert(1)>` + strings.Repeat("unbroken", 30)
-	wrk := s.Worker(s.Owner, workers.NewWorker{Title: evil[:180], OutputSchema: []byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)})
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: evil[:180],
+		OutputSchema: []byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)})
 	free := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe"})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "json", Title: "Structured", Input: "Where?\n\n" + dashboardtest.Scripted(`json {"city":"<b>Rome</b>"}`)})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: free.ID, TaskID: "fails", Title: "Fails", Input: dashboardtest.Scripted("say first", dashboardtest.Calling("read_file", "path", "none"), "fail 400 the model is on strike")})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: free.ID, TaskID: "evil", Title: evil, Input: evil + "\n\n" + dashboardtest.Scripted("think "+evil, "say "+evil,
-		dashboardtest.Calling("write_file", "path", "long.txt", "content", strings.Repeat(evil, 40)), "say | a | b |", "say |---|---|", "say | "+evil+" | "+strings.Repeat("x", 300)+" |")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "json", Title: "Structured",
+		Input: "Where?\n\n" + dashboardtest.Scripted(`json {"city":"<b>Rome</b>"}`)})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: free.ID, TaskID: "fails", Title: "Fails",
+		Input: dashboardtest.Scripted("say first", dashboardtest.Calling("read_file", "path", "none"), "fail 400 the model is on strike")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: free.ID, TaskID: "evil", Title: evil,
+		Input: evil + "\n\n" + dashboardtest.Scripted("think "+evil, "say "+evil,
+			dashboardtest.Calling("write_file", "path", "long.txt", "content", strings.Repeat(evil,
+				40)), "say | a | b |", "say |---|---|", "say | "+evil+" | "+strings.Repeat("x", 300)+" |")})
 	steps := make([]string, 0, 60)
 	for i := range 30 {
-		steps = append(steps, fmt.Sprint("wait ", i%7*3, "ms"), dashboardtest.Calling("write_file", "path", "n.txt", "content", fmt.Sprint(i)))
+		steps = append(steps, fmt.Sprint("wait ", i%7*3, "ms"), dashboardtest.Calling("write_file", "path", "n.txt",
+			"content", fmt.Sprint(i)))
 	}
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: free.ID, TaskID: "steps", Title: "Many steps", Input: "Work.\n\n" + dashboardtest.Scripted(append(steps, "say Done.")...)})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: free.ID, TaskID: "steps", Title: "Many steps",
+		Input: "Work.\n\n" + dashboardtest.Scripted(append(steps, "say Done.")...)})
 	for _, page := range []string{"/tasks/json", "/tasks/fails", "/tasks/evil", "/tasks/steps", "/tasks/steps/turns/0", "/tasks/evil/calls/0/0/0"} {
 		w.open(page)
 		w.look(strings.ReplaceAll(strings.TrimPrefix(page, "/"), "/", "-"))
@@ -120,7 +132,8 @@ func TestBrowserTaskPages(t *testing.T) {
 func TestBrowserFollowUp(t *testing.T) {
 	is, s, w := inBrowser(t)
 	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Reader"})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "read", Title: "Reading", Input: dashboardtest.Scripted("say Ready.")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "read", Title: "Reading",
+		Input: dashboardtest.Scripted("say Ready.")})
 	chosen := filepath.Join(t.TempDir(), "chosen.txt")
 	is.NoErr(os.WriteFile(chosen, []byte("from the disk"), 0o600))
 	w.open("/tasks/read")
@@ -136,7 +149,8 @@ func TestBrowserFollowUp(t *testing.T) {
 		document.querySelector('form[data-drop]').dispatchEvent(new DragEvent('drop', {dataTransfer: carried, bubbles: true, cancelable: true}));
 		return document.querySelector('#f-files').files.length;
 	})()`), "2")
-	w.fill("Follow-up", dashboardtest.Scripted(dashboardtest.Calling("read_file", "path", "chosen.txt"), "say {{last}}", dashboardtest.Calling("read_file", "path", "_b_dropped.txt"), "say {{last}}"))
+	w.fill("Follow-up", dashboardtest.Scripted(dashboardtest.Calling("read_file", "path", "chosen.txt"), "say {{last}}",
+		dashboardtest.Calling("read_file", "path", "_b_dropped.txt"), "say {{last}}"))
 	is.NoErr(chromedp.Do(w.ctx, chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl))))
 	w.sees("Turn 2", "chosen.txt", "dropped.txt", "Reading")
 	w.until("the end", "document.querySelector('#box-1 .acts')")
@@ -159,9 +173,11 @@ const observeLost = `(() => {
 // TestBrowserReconnects closes the connection of a stream, which must continue where it stopped.
 func TestBrowserReconnects(t *testing.T) {
 	is, s, w := inBrowser(t)
-	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Careful", Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
-	s.Begin(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "broken", Title: "Broken", Input: "Go.\n\n" + dashboardtest.Scripted(
-		"think one", dashboardtest.Calling("list_files"), "think two", dashboardtest.Calling("list_files"), "say The end.")})
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "broken", Title: "Broken",
+		Input: "Go.\n\n" + dashboardtest.Scripted(
+			"think one", dashboardtest.Calling("list_files"), "think two", dashboardtest.Calling("list_files"), "say The end.")})
 	w.open("/tasks/broken")
 	w.until("the first step", "document.querySelectorAll('#flow-0 .reasoning').length === 1 && document.querySelector('#flow-0 .call .res.wait')")
 	w.text("document.querySelector('#flow-0 .reasoning').mark = 'same'")
@@ -175,7 +191,8 @@ func TestBrowserReconnects(t *testing.T) {
 	w.until("the second step", "document.querySelectorAll('#flow-0 .reasoning').length === 2")
 	is.Equal(w.text("document.querySelector('#flow-0 .reasoning').mark"), "same")
 	is.Equal(w.text("[...document.querySelectorAll('#flow-0 .reasoning .textual')].map((e) => e.textContent).join()"), "one,two") // nothing is repeated
-	_, err = s.Runner.DecideApproval(t.Context(), s.Owner.Caller, "broken", s.Approval("broken"), store.Decision{Approved: true})
+	_, err = s.Runner.DecideApproval(t.Context(), s.Owner.Caller, "broken", s.Approval("broken"),
+		store.Decision{Approved: true})
 	is.NoErr(err)
 	w.until("the end", "document.querySelector('#end-0') && document.body.innerText.includes('The end.')")
 }

@@ -221,7 +221,8 @@ func (w *window) until(what, expression string) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			w.T.Fatalf("waited in vain for %s at %s, where there is:\n%s", what, w.text("location.href"), w.text("document.body.innerText"))
+			w.T.Fatalf("waited in vain for %s at %s, where there is:\n%s", what, w.text("location.href"),
+				w.text("document.body.innerText"))
 		}
 	}
 }

@@ -86,10 +86,13 @@ func TestBrowserNewWorker(t *testing.T) {
 func TestBrowserWorker(t *testing.T) {
 	is, s, w := inBrowser(t)
 	long := strings.Repeat("unbreakable", 30)
-	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Harbour clerk", Summary: "Keeps the books of the harbour office", OutputSchema: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`),
-		Visibility: workers.Private, Instructions: "You keep the books of the harbour office.\n\n- Be brief.\n- Name your sources. " + long,
-		Settings: workers.Settings{Model: "offline", ApprovalTools: []string{"publish_file", "crm.send"}, MCPTools: []string{"crm"},
-			Tools: workers.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"example.com", "*.example.org"}}, {Tool: "crm"}}}})
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Harbour clerk", Summary: "Keeps the books of the harbour office",
+		OutputSchema: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`),
+		Visibility:   workers.Private, Instructions: "You keep the books of the harbour office.\n\n- Be brief.\n- Name your sources. " + long,
+		Settings: workers.Settings{Model: "offline", ApprovalTools: []string{"publish_file", "crm.send"},
+			MCPTools: []string{"crm"},
+			Tools: workers.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"example.com", "*.example.org"}},
+				{Tool: "crm"}}}})
 	plain := s.Worker(s.Owner, workers.NewWorker{Title: long[:150], Instructions: "Hello"})
 	mo := s.Join("mo@example.com", people.RoleMember)
 	w.open("/workers")
@@ -198,10 +201,12 @@ func TestBrowserFiles(t *testing.T) {
 	pdf, err := os.ReadFile("testdata/one.pdf")
 	is.NoErr(err)
 	b.PublishBytes(wrk, "pixel.png", png)
-	b.PublishBytes(wrk, "evil.svg", []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="90" height="60"><rect width="90" height="60" fill="teal"/><script>alert(1)</script></svg>`))
+	b.PublishBytes(wrk, "evil.svg",
+		[]byte(`<svg xmlns="http://www.w3.org/2000/svg" width="90" height="60"><rect width="90" height="60" fill="teal"/><script>alert(1)</script></svg>`))
 	b.PublishBytes(wrk, "one.pdf", pdf)
 	b.PublishBytes(wrk, "evil.html", []byte(`<script>fetch("/workers").then(() => alert(1))</script><p>Hello`))
-	s.Publish(wrk, "reports/"+strings.Repeat("long", 40)+".md", "# Harbour\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"+dashboardtest.Hostile)
+	s.Publish(wrk, "reports/"+strings.Repeat("long", 40)+".md",
+		"# Harbour\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"+dashboardtest.Hostile)
 	w.open("/workers/" + wrk.ID + "/files")
 	w.look("worker-files")
 	for name, address := range b.Get("/workers/" + wrk.ID + "/files").Previews() {
@@ -265,7 +270,8 @@ func TestBrowserStartersAndVersions(t *testing.T) {
 	w.open(page + "/settings")
 	w.fill("Instructions", "Mine.")
 	w.sees("Changed: Instructions")
-	_, err := s.Store.Workers.UpdateWorker(t.Context(), s.Owner.Caller, turn.WorkerID, workers.Patch{Instructions: new("Theirs.")})
+	_, err := s.Store.Workers.UpdateWorker(t.Context(), s.Owner.Caller, turn.WorkerID,
+		workers.Patch{Instructions: new("Theirs.")})
 	is.NoErr(err)
 	w.click("Save")
 	w.sees("Somebody else changed this", "Theirs.", "Mine.")

@@ -53,7 +53,8 @@ func TestStuckForms(t *testing.T) {
 // form. The page must still show the result.
 func TestWorkOutlastsItsForm(t *testing.T) {
 	is, _, b := dashboardtest.AsOwner(t, shortFormTime)
-	p := b.Post("/workers", "from", "prompt", "prompt", dashboardtest.Scripted("wait "+(2*formTime).String(), "fail 400 nothing comes to mind"))
+	p := b.Post("/workers", "from", "prompt", "prompt", dashboardtest.Scripted("wait "+(2*formTime).String(),
+		"fail 400 nothing comes to mind"))
 	ordertest.AtLeast(is, p.Status, http.StatusBadRequest)
 	p.Shows("</html>")
 }

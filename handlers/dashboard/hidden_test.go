@@ -23,7 +23,8 @@ func TestHiddenCharacters(t *testing.T) {
 		"edit":     dashboardtest.Calling("edit_file", "path", "a.txt", "old", "x", "new", "x"+dashboardtest.Unseen),
 		"question": dashboardtest.Calling("ask_user", "question", "Pay? "+dashboardtest.Unseen),
 	} {
-		s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: name, Input: "About " + dashboardtest.Unseen + "\n" + dashboardtest.Scripted(script, "say over")})
+		s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: name,
+			Input: "About " + dashboardtest.Unseen + "\n" + dashboardtest.Scripted(script, "say over")})
 		s.Approval(name)
 		b.Get("/tasks/" + name).Answers(200).ShowsHidden(t)
 		s.Visitor().Get(s.DecisionLink(s.Owner, name)).Answers(200).ShowsHidden(t)
@@ -31,7 +32,8 @@ func TestHiddenCharacters(t *testing.T) {
 	for _, path := range []string{"/tasks", "/workers", "/workers/" + w.ID} {
 		b.Get(path).Answers(200).ShowsHidden(t)
 	}
-	client, err := s.Store.People.RegisterOAuthClient(t.Context(), "Program"+dashboardtest.Unseen, []string{dashboardtest.Callback})
+	client, err := s.Store.People.RegisterOAuthClient(t.Context(), "Program"+dashboardtest.Unseen,
+		[]string{dashboardtest.Callback})
 	is.NoErr(err)
 	q := url.Values{"client_id": {client.ID}, "redirect_uri": {dashboardtest.Callback}, "response_type": {"code"},
 		"code_challenge_method": {"S256"}, "code_challenge": {strings.Repeat("a", 43)}}
@@ -45,7 +47,8 @@ func TestEmojiOnPages(t *testing.T) {
 	const astronaut = "👩\u200d🚀"
 	w := s.Worker(s.Owner, workers.NewWorker{Title: astronaut + " of ours"})
 	b.Get("/workers").Shows(astronaut)
-	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: dashboardtest.Scripted(dashboardtest.Calling("ask_user", "question", astronaut+"?"), "say over")})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "one",
+		Input: dashboardtest.Scripted(dashboardtest.Calling("ask_user", "question", astronaut+"?"), "say over")})
 	s.Approval("one")
 	b.Get("/tasks/one").Shows(astronaut, visible.Text(astronaut)+"?")
 	s.Visitor().Get(s.DecisionLink(s.Owner, "one")).Shows(visible.Text(astronaut)+"?", visible.Text(astronaut)+" of ours")

@@ -16,12 +16,18 @@ import (
 // reconnecting browser gets only the pieces that it does not have.
 func TestLivePieces(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
-	w := s.Worker(s.Owner, workers.NewWorker{Title: evil, Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
-	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "live", Title: evil, Input: evil + "\n\n" + dashboardtest.Scripted("think "+evil, "say "+evil,
-		dashboardtest.Calling("write_file", "path", "a.html", "content", evil), dashboardtest.Calling("read_file", "path", evil), dashboardtest.Calling("list_files"), "say # The **end** "+evil)})
+	w := s.Worker(s.Owner, workers.NewWorker{Title: evil,
+		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "live", Title: evil,
+		Input: evil + "\n\n" + dashboardtest.Scripted("think "+evil, "say "+evil,
+			dashboardtest.Calling("write_file", "path", "a.html", "content", evil), dashboardtest.Calling("read_file", "path",
+				evil), dashboardtest.Calling("list_files"), "say # The **end** "+evil)})
 	id := s.Approval("live")
 	address := dashboardtest.StreamOf(b.Get("/tasks/live"))
-	waits := b.Live(address, "", func(u dashboardtest.Update) bool { return strings.Contains(u.Text(), "Waiting for your approval") })
+	waits := b.Live(address, "", func(u dashboardtest.Update) bool {
+		return strings.Contains(u.Text(),
+			"Waiting for your approval")
+	})
 	last := waits[len(waits)-1]
 	is.True(strings.Contains(last.Text(), `name="decision" value="approve"`)) // the update holds the card of the approval
 	_, err := s.Runner.DecideApproval(t.Context(), s.Owner.Caller, "live", id, store.Decision{Approved: true})
@@ -52,7 +58,8 @@ func TestRunAgain(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
 	w := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe"})
 	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "talk", Input: dashboardtest.Scripted("say one")})
-	sent := b.Form("/tasks/talk", []string{"input", dashboardtest.Scripted("fail 400 on strike"), "budget", "low"}, "notes.txt", "remember the milk")
+	sent := b.Form("/tasks/talk", []string{"input", dashboardtest.Scripted("fail 400 on strike"), "budget", "low"},
+		"notes.txt", "remember the milk")
 	is.Equal(b.Send(sent).Status, 303)
 	is.Equal(s.Ended("talk").Status, store.Failed)
 	p := b.Get("/tasks/talk")
@@ -71,7 +78,8 @@ func TestRunAgain(t *testing.T) {
 	is.Equal(len(files), 1) // the attached file is attached again
 
 	b.Get("/tasks/talk?edit=1").Shows(`name="from" value="1"`, "fail 400 on strike", "notes.txt")
-	is.Equal(b.Send(b.Form("/tasks/talk", []string{"from", "1", "input", dashboardtest.Scripted("say edited"), "budget", "low"}, "more.txt", "x")).Status, 303)
+	is.Equal(b.Send(b.Form("/tasks/talk", []string{"from", "1", "input", dashboardtest.Scripted("say edited"), "budget",
+		"low"}, "more.txt", "x")).Status, 303)
 	turn = s.Ended("talk")
 	is.Equal(turn.OutputText, "edited")
 	files, err = s.Store.FilesByTurn(t.Context(), turn)
@@ -83,18 +91,24 @@ func TestRunAgain(t *testing.T) {
 	is.Equal(b.Post("/tasks/talk/archive").Status, 303)
 	p = b.Post("/tasks/talk/turns/0/again", "token", "y")
 	is.Equal(p.Status, 422)
-	is.True(p.Has("Is archived", "takes no new instructions") || p.Has("archived")) // the page of the task shows the reason
+	is.True(p.Has("Is archived",
+		"takes no new instructions") || p.Has("archived")) // the page of the task shows the reason
 }
 
 // TestAllowRestOfTask approves a call for the rest of its task.
 func TestAllowRestOfTask(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
-	w := s.Worker(s.Owner, workers.NewWorker{Title: "Careful", Settings: workers.Settings{ApprovalTools: []string{"write_file", "edit_file"}}})
-	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "rest", Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a.txt", "content", "one\ntwo\n"),
-		dashboardtest.Calling("write_file", "path", "b.txt", "content", "x"), dashboardtest.Calling("edit_file", "path", "a.txt", "old", "two", "new", "three"), "say over")})
+	w := s.Worker(s.Owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file", "edit_file"}}})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "rest",
+		Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a.txt", "content", "one\ntwo\n"),
+			dashboardtest.Calling("write_file", "path", "b.txt", "content", "x"), dashboardtest.Calling("edit_file", "path",
+				"a.txt", "old", "two", "new", "three"), "say over")})
 	id := s.Approval("rest")
-	b.Get("/tasks/rest").Shows("Write a.txt?", "one\ntwo", "This call replaces the file if it exists.", "Allow write_file for the rest of this task")
-	is.Equal(b.Post("/tasks/rest/approvals/"+id, "decision", "approve", "restOfTask", "yes").Location(), "/tasks/rest?done=tool-allowed")
+	b.Get("/tasks/rest").Shows("Write a.txt?", "one\ntwo", "This call replaces the file if it exists.",
+		"Allow write_file for the rest of this task")
+	is.Equal(b.Post("/tasks/rest/approvals/"+id, "decision", "approve", "restOfTask", "yes").Location(),
+		"/tasks/rest?done=tool-allowed")
 	next := s.Approval("rest")
 	p := b.Get("/tasks/rest")
 	p.Shows("Change a.txt?", `class="del"`, `class="add"`) // another tool needs approval, and shows a difference

@@ -28,7 +28,8 @@ func TestProgramsGetNoPages(t *testing.T) {
 		}
 	}
 	is := is.New(t)
-	is.True(strings.HasPrefix(s.Visitor().Get("/none").Location(), "/sign-in")) // a browser cannot find out which pages exist
+	is.True(strings.HasPrefix(s.Visitor().Get("/none").Location(),
+		"/sign-in")) // a browser cannot find out which pages exist
 	s.SignIn("ann@example.com").Get("/none").Answers(404).Shows("</html>")
 
 	p := s.Visitor().Send(s.Request("GET", "/tasks", "", "Accept", "*/*", "Authorization", "Bearer "+s.Key))

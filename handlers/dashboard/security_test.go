@@ -45,11 +45,14 @@ func newEvilSite(t testing.TB) *evilSite {
 	t.Cleanup(end.Close)
 	var box *mail.Server
 	s := dashboardtest.New(t, func(c *dashboard.Config) {
-		box = mail.New(mail.Config{Store: c.Store, Runner: c.Runner, Log: c.Log, Domain: c.MailDomain, Accept: "@friend.example", Hold: true, Resolver: dashboardtest.NoDNS{}})
+		box = mail.New(mail.Config{Store: c.Store, Runner: c.Runner, Log: c.Log, Domain: c.MailDomain,
+			Accept: "@friend.example", Hold: true, Resolver: dashboardtest.NoDNS{}})
 		c.Inbox, c.ReadMail = box, box.Preview
 	})
-	w := s.Worker(s.Owner, workers.NewWorker{Title: evil, Summary: evil, Instructions: evil, Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
-	e := &evilSite{s, s.Visitor(), map[string]string{"workerId": w.ID, "taskId": "evil", "turn": "0", "step": "0", "call": "0", "what": "0/input",
+	w := s.Worker(s.Owner, workers.NewWorker{Title: evil, Summary: evil, Instructions: evil,
+		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
+	e := &evilSite{s, s.Visitor(), map[string]string{"workerId": w.ID, "taskId": "evil", "turn": "0", "step": "0",
+		"call": "0", "what": "0/input",
 		"filePath": url.PathEscape(evilName)}}
 	e.ann.Agent = evil
 	e.posts("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password)
@@ -61,18 +64,23 @@ func newEvilSite(t testing.TB) *evilSite {
 	sent := e.posts("/workers/"+w.ID+"/webhook/test", "token", "t").Location()
 	e.values["executionId"] = strings.TrimSuffix(sent[strings.LastIndex(sent, "/")+1:], "?done=delivery-sent")
 
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "evil", Title: evil, Input: evil + "\n\n" + dashboardtest.Scripted("think "+evil,
-		"say # "+evil, dashboardtest.Calling("write_file", "path", evilName, "content", evil), dashboardtest.Calling("publish_file", "path", evilName, "title", evil),
-		dashboardtest.Calling("read_file", "path", evil), "say [x](javascript:alert(6)) ![p](https://elsewhere.example/p.png) "+evil)})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "evil", Title: evil,
+		Input: evil + "\n\n" + dashboardtest.Scripted("think "+evil,
+			"say # "+evil, dashboardtest.Calling("write_file", "path", evilName, "content",
+				evil), dashboardtest.Calling("publish_file", "path", evilName, "title", evil),
+			dashboardtest.Calling("read_file", "path",
+				evil), "say [x](javascript:alert(6)) ![p](https://elsewhere.example/p.png) "+evil)})
 	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "failed", Input: dashboardtest.Scripted("fail 400 " + evil)})
-	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "asks", Input: dashboardtest.Scripted(dashboardtest.Calling("list_files", "path", evil), "say over")})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "asks",
+		Input: dashboardtest.Scripted(dashboardtest.Calling("list_files", "path", evil), "say over")})
 	e.values["token"] = s.DecisionLink(s.Owner, "asks")[len("/decide/"):]
 	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "question", Title: evil, Input: dashboardtest.Scripted(
 		"tool ask_user "+asJSON(t, map[string]any{"question": evil, "choices": []string{evil, strings.Repeat("w", 80)}}), "say over")})
 	e.values["question"] = s.DecisionLink(s.Owner, "question")
 	e.secretsAndPrograms(w.ID)
 	e.values["scheduleId"] = s.Schedule(w, evil, store.When{Type: store.CronType, Cron: "0 9 1 1 *"}).ID
-	list, err := box.Receive(t.Context(), s.Owner, "eve@elsewhere.example", []string{w.ID + "@mail.example"}, []byte(strings.ReplaceAll(dashboardtest.HostileMail, "\n", "\r\n")))
+	list, err := box.Receive(t.Context(), s.Owner, "eve@elsewhere.example", []string{w.ID + "@mail.example"},
+		[]byte(strings.ReplaceAll(dashboardtest.HostileMail, "\n", "\r\n")))
 	is.New(t).NoErr(err)
 	e.values["emailId"] = list[0].ID
 	return e
@@ -91,13 +99,16 @@ func (e *evilSite) secretsAndPrograms(workerID string) {
 	verifier := strings.Repeat("v", 43)
 	sum := sha256.Sum256([]byte(verifier))
 	challenge := base64.RawURLEncoding.EncodeToString(sum[:])
-	code, err := e.Store.People.Consent(e.T.Context(), e.Owner.Caller, people.Consent{ClientID: c.ID, RedirectURI: dashboardtest.Callback, CodeChallenge: challenge})
+	code, err := e.Store.People.Consent(e.T.Context(), e.Owner.Caller, people.Consent{ClientID: c.ID,
+		RedirectURI: dashboardtest.Callback, CodeChallenge: challenge})
 	if err == nil {
-		_, err = e.Store.People.ExchangeCode(e.T.Context(), people.OAuthExchange{ClientID: c.ID, Code: code, RedirectURI: dashboardtest.Callback, Verifier: verifier}, "127.0.0.1")
+		_, err = e.Store.People.ExchangeCode(e.T.Context(), people.OAuthExchange{ClientID: c.ID, Code: code,
+			RedirectURI: dashboardtest.Callback, Verifier: verifier}, "127.0.0.1")
 	}
 	e.OK(err)
-	e.values["consent"] = "/oauth/authorize?" + url.Values{"response_type": {"code"}, "client_id": {c.ID}, "redirect_uri": {dashboardtest.Callback},
-		"state": {evil}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}}.Encode()
+	e.values["consent"] = "/oauth/authorize?" + url.Values{"response_type": {"code"}, "client_id": {c.ID},
+		"redirect_uri": {dashboardtest.Callback},
+		"state":        {evil}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}}.Encode()
 }
 
 // asJSON returns a value as JSON.
@@ -202,7 +213,8 @@ func TestStoredScripts(t *testing.T) {
 	if shown < 25 {
 		t.Errorf("evil is seen on %d pages only", shown) // otherwise nothing was tested
 	}
-	for _, path := range []string{"/sign-in?next=" + url.QueryEscape(evil), e.Link(people.LinkReset, "ann@example.com"), e.Invitation("x@example.com", people.RoleMember),
+	for _, path := range []string{"/sign-in?next=" + url.QueryEscape(evil), e.Link(people.LinkReset, "ann@example.com"),
+		e.Invitation("x@example.com", people.RoleMember),
 		"/reset/none", "/invitation/none", "/sign-in?done=" + url.QueryEscape(evil)} {
 		p := e.Visitor().Get(path)
 		p.Check(t, path)
@@ -221,7 +233,8 @@ func TestDownloadsAreNotRendered(t *testing.T) {
 		is.Equal(p.Status, http.StatusOK)
 		p.Guarded(t, path)
 		kind := p.Header.Get("Content-Type")
-		apart := strings.Contains(p.Header.Get("Content-Security-Policy"), "sandbox") || strings.HasPrefix(p.Header.Get("Content-Disposition"), "attachment")
+		apart := strings.Contains(p.Header.Get("Content-Security-Policy"),
+			"sandbox") || strings.HasPrefix(p.Header.Get("Content-Disposition"), "attachment")
 		if !apart && strings.HasPrefix(kind, "text/html") {
 			p.Check(t, path) // a page, and not a download
 		} else if !apart {
@@ -241,7 +254,8 @@ func TestOtherSitesCannotPost(t *testing.T) {
 			continue
 		}
 		for _, header := range [][2]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://elsewhere.example"}, {"Origin", "null"}} {
-			p := e.ann.Send(e.Request(http.MethodPost, r.path(e.values), "name=x", "Content-Type", "application/x-www-form-urlencoded", header[0], header[1]))
+			p := e.ann.Send(e.Request(http.MethodPost, r.path(e.values), "name=x", "Content-Type",
+				"application/x-www-form-urlencoded", header[0], header[1]))
 			if p.Status != http.StatusForbidden || !p.Has("The request was sent by another site") {
 				t.Errorf("%s with %s answers %d", r.pattern, header, p.Status)
 			}

@@ -34,11 +34,13 @@ func TestPasswordsAreShared(t *testing.T) {
 	elsewhere := s.Visitor()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}
 	elsewhere.Client.Transport = &http.Transport{DialContext: dialer.DialContext}
-	is.Equal(elsewhere.Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password).Status, http.StatusSeeOther)
+	is.Equal(elsewhere.Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password).Status,
+		http.StatusSeeOther)
 	for _, release := range releases {
 		release()
 	}
-	is.Equal(ann.Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password).Status, http.StatusSeeOther)
+	is.Equal(ann.Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password).Status,
+		http.StatusSeeOther)
 }
 
 // TestPagesAreShared holds as many requests as one user may.

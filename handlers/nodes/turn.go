@@ -13,8 +13,8 @@ import (
 // when it accepts it. Otherwise the turn would wait in the queue until that node has learned of it, and this node would
 // have to learn of its end.
 //
-// The request has the id of the turn. So it creates the turn once, although this node accepts it itself after a failure:
-// if the other node has accepted it before, this node finds the turn.
+// The request has the id of the turn. So it creates the turn once, although this node accepts it itself after a
+// failure: if the other node has accepted it before, this node finds the turn.
 
 const (
 	placeLife   = 5 * time.Second // how long the node of a worker is remembered; an older one only makes a turn slower

@@ -105,10 +105,11 @@ const (
 )
 
 // TestProvider lists the models of a provider and asks one of them a short question, to call a tool, and what it
-// sees in a picture. It stores and returns the result. modelName is the model to ask; "" chooses one. If the organization has no
-// models of its own and the model answers, the model becomes the default. If ctx ends before the model
-// answers, TestProvider returns the error of ctx and stores no result.
-func (d *Directory) TestProvider(ctx context.Context, c people.Caller, name, modelName string) (workers.ProviderTest, error) {
+// sees in a picture. It stores and returns the result. modelName is the model to ask; "" chooses one. If the
+// organization has no models of its own and the model answers, the model becomes the default. If ctx ends before
+// the model answers, TestProvider returns the error of ctx and stores no result.
+func (d *Directory) TestProvider(ctx context.Context, c people.Caller, name, modelName string) (workers.ProviderTest,
+	error) {
 	if err := c.Allow(people.ManageProviders); err != nil {
 		return workers.ProviderTest{}, err
 	}
@@ -204,7 +205,8 @@ func (d *Directory) askShortly(ctx context.Context, m Priced, t *workers.Provide
 
 // modelToTest returns the model to ask: the model that workers use, else the provider's usual
 // model, else the first model that can call tools. It returns "" if there is none.
-func (d *Directory) modelToTest(models workers.OrganizationModels, p workers.OpenProvider, list []workers.ListedModel) string {
+func (d *Directory) modelToTest(models workers.OrganizationModels, p workers.OpenProvider,
+	list []workers.ListedModel) string {
 	if models.Chain != "" {
 		for _, name := range model.Chain(models.Chain) {
 			if by, rest, ok := providerOf(models, name); ok && by.ID == p.ID {

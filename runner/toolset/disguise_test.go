@@ -48,7 +48,8 @@ func TestScrubDisguises(t *testing.T) {
 		out, err := json.Marshal(map[string]string{"output": "before " + text + " after"})
 		is.NoErr(err)
 		clean := string(l.Scrub(out))
-		if !strings.Contains(clean, "[secret:A]") || !strings.Contains(clean, "before ") || !strings.Contains(clean, " after") {
+		if !strings.Contains(clean, "[secret:A]") || !strings.Contains(clean, "before ") || !strings.Contains(clean,
+			" after") {
 			t.Errorf("%s: %s", name, clean)
 		}
 		is.True(strings.Contains(l.ScrubText(text), "[secret:A]"))

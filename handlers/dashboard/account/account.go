@@ -134,5 +134,6 @@ func wrongField(err error, path string) bool {
 }
 
 func (d *Pages) endOtherSessions(r *frame.Request) (string, error) {
-	return frame.Done("/account", "sessions-ended"), d.Store.People.EndOtherSessions(r.Context(), r.Who.Caller, r.SessionID)
+	return frame.Done("/account", "sessions-ended"), d.Store.People.EndOtherSessions(r.Context(), r.Who.Caller,
+		r.SessionID)
 }

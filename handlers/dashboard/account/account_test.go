@@ -56,10 +56,12 @@ func TestPasswordChange(t *testing.T) {
 	b.Post("/account/password", "old", dashboardtest.Password, "password", "short").
 		Answers(http.StatusUnprocessableEntity).Shows("Must have 8 characters or more")
 	is.Equal(other.Get("/account").Status, http.StatusOK)
-	is.Equal(b.Post("/account/password", "old", dashboardtest.Password, "password", "another password").Location(), "/account?done=password-changed")
+	is.Equal(b.Post("/account/password", "old", dashboardtest.Password, "password", "another password").Location(),
+		"/account?done=password-changed")
 	is.Equal(b.Get("/account").Status, http.StatusOK)
 	is.Equal(other.Get("/account").Status, http.StatusSeeOther)
-	is.Equal(s.Visitor().Post("/sign-in", "email", "ann@example.com", "password", "another password").Status, http.StatusSeeOther)
+	is.Equal(s.Visitor().Post("/sign-in", "email", "ann@example.com", "password", "another password").Status,
+		http.StatusSeeOther)
 }
 
 // TestThrottledSignIn checks that every page with a password shows how long to wait.
@@ -77,16 +79,20 @@ func TestThrottledSignIn(t *testing.T) {
 	for range 10 {
 		is.Equal(v.Post("/sign-in", "email", "ann@example.com", "password", "wrong").Status, http.StatusUnprocessableEntity)
 	}
-	p := v.Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password) // the right password is refused, too
-	p.Answers(http.StatusTooManyRequests).Shows("There were too many wrong passwords. Try again in 15 minutes.", `value="ann@example.com"`)
+	p := v.Post("/sign-in", "email", "ann@example.com", "password",
+		dashboardtest.Password) // the right password is refused, too
+	p.Answers(http.StatusTooManyRequests).Shows("There were too many wrong passwords. Try again in 15 minutes.",
+		`value="ann@example.com"`)
 	is.Equal(p.Header.Get("Retry-After"), "901")
 	p = b.Post("/account/password", "old", dashboardtest.Password, "password", "another password")
 	is.Equal(p.Status, http.StatusTooManyRequests)
 	is.Equal(v.Post("/sign-in", "email", "nobody@example.com", "password", "wrong").Status, http.StatusUnprocessableEntity)
-	is.Equal(v.Post("/sign-in", "email", "bob@example.com", "password", dashboardtest.Password).Status, http.StatusSeeOther)
+	is.Equal(v.Post("/sign-in", "email", "bob@example.com", "password", dashboardtest.Password).Status,
+		http.StatusSeeOther)
 	later.Store(int64(15 * time.Minute))
 	is.Equal(v.Post("/sign-out").Status, http.StatusSeeOther)
-	is.Equal(v.Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password).Status, http.StatusSeeOther)
+	is.Equal(v.Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password).Status,
+		http.StatusSeeOther)
 }
 
 // TestPreferences checks that theme, language and shortcuts belong to the account.
@@ -110,5 +116,6 @@ func TestErrorsAreTranslated(t *testing.T) {
 	b.Get("/tasks/tsk_none").Answers(http.StatusNotFound).Shows("Das gibt es hier nicht: no task has that id.")
 	b.Get("/mail?cursor=x").Shows("Diese Angabe ist ungültig: is not a nextCursor of this list")
 	b.Get("/nowhere").Shows("Das gibt es hier nicht: there is no page at this address.")
-	s.Visitor().Post("/sign-in", "email", "ann@example.com", "password", "wrong").Shows("The email address or the password is wrong.")
+	s.Visitor().Post("/sign-in", "email", "ann@example.com", "password",
+		"wrong").Shows("The email address or the password is wrong.")
 }

@@ -32,17 +32,20 @@ func TestClientConnectsByOAuth(t *testing.T) {
 	token, err := source.Token()
 	is.NoErr(err)
 	for path, status := range map[string]int{"/api/me": 401, "/api/workers": 401, "/workers": 404} {
-		p := s.Visitor().Send(s.Request(http.MethodGet, path, "", "Authorization", "Bearer "+token.AccessToken, "Accept", "*/*"))
+		p := s.Visitor().Send(s.Request(http.MethodGet, path, "", "Authorization", "Bearer "+token.AccessToken, "Accept",
+			"*/*"))
 		is.Equal(p.Status, status) // the token is only for the MCP endpoint
 	}
 
 	keys := s.SignIn("ann@example.com").Get("/settings/keys")
-	keys.Shows("Assistant &lt;b&gt;", "connected program")                             // Owners see whose access there is
-	is.Equal(strings.Count(keys.Body, "/roll"), strings.Count(keys.Body, "/revoke")-1) // a program's token cannot be rolled
+	keys.Shows("Assistant &lt;b&gt;", "connected program") // Owners see whose access there is
+	is.Equal(strings.Count(keys.Body, "/roll"), strings.Count(keys.Body,
+		"/revoke")-1) // a program's token cannot be rolled
 	account := bob.Get("/account")
 	account.Shows("Assistant &lt;b&gt;") // the user sees the program
 	grant := regexp.MustCompile(`/account/programs/ogr_[a-z0-9]+/revoke`).FindString(account.Body)
-	is.Equal(s.SignIn("ann@example.com").Post(grant).Status, http.StatusNotFound) // an Owner cannot end the grant of another user here
+	is.Equal(s.SignIn("ann@example.com").Post(grant).Status,
+		http.StatusNotFound) // an Owner cannot end the grant of another user here
 	is.Equal(bob.Post(grant).Status, http.StatusSeeOther)
 	_, err = s.Store.People.AuthenticateMCP(t.Context(), token.AccessToken)
 	is.True(db.IsKind(err, db.Unauthorized)) // the access has not ended
@@ -61,10 +64,12 @@ func TestConsentIsDenied(t *testing.T) {
 
 func TestHostileAuthorizationRequests(t *testing.T) {
 	is, s, ann := dashboardtest.AsOwner(t)
-	status, client := s.Register(t, `{"client_name": "x", "redirect_uris": ["`+dashboardtest.Callback+`"], "token_endpoint_auth_method": "client_secret_basic"}`)
+	status, client := s.Register(t,
+		`{"client_name": "x", "redirect_uris": ["`+dashboardtest.Callback+`"], "token_endpoint_auth_method": "client_secret_basic"}`)
 	is.Equal(status, http.StatusCreated)
 	is.Equal(client["token_endpoint_auth_method"], "none")
-	good := url.Values{"response_type": {"code"}, "client_id": {client["client_id"].(string)}, "redirect_uri": {dashboardtest.Callback}, "state": {"s&t"},
+	good := url.Values{"response_type": {"code"}, "client_id": {client["client_id"].(string)},
+		"redirect_uri": {dashboardtest.Callback}, "state": {"s&t"},
 		"code_challenge": {strings.Repeat("a", 43)}, "code_challenge_method": {"S256"}, "resource": {s.URL + "/mcp"}}
 	with := func(name string, values ...string) string {
 		q := url.Values{}
@@ -82,7 +87,8 @@ func TestHostileAuthorizationRequests(t *testing.T) {
 	// The browser is never redirected to an unregistered address.
 	for name, address := range map[string]string{
 		"another address": with("redirect_uri", "https://evil.example/"), "no address": with("redirect_uri"),
-		"another client": with("client_id", "ocl_none"), "two addresses": with("redirect_uri", dashboardtest.Callback, "https://evil.example/"),
+		"another client": with("client_id", "ocl_none"), "two addresses": with("redirect_uri", dashboardtest.Callback,
+			"https://evil.example/"),
 	} {
 		p := ann.Get(address)
 		ordertest.AtLeast(is, p.Status, 400) // name
@@ -93,7 +99,8 @@ func TestHostileAuthorizationRequests(t *testing.T) {
 	// the browser there: a link alone redirects to no other site.
 	for address, says := range map[string]string{
 		with("code_challenge"): "invalid_request", with("code_challenge_method", "plain"): "invalid_request",
-		with("response_type", "token"): "unsupported_response_type", with("resource", "https://other.example/mcp"): "invalid_target",
+		with("response_type", "token"): "unsupported_response_type", with("resource",
+			"https://other.example/mcp"): "invalid_target",
 	} {
 		asked := ann.Get(address)
 		is.Equal(asked.Location(), "")
@@ -102,9 +109,11 @@ func TestHostileAuthorizationRequests(t *testing.T) {
 		is.Equal([]string{q.Get("error"), q.Get("state"), q.Get("iss"), q.Get("code")}, []string{says, "s&t", s.URL, ""})
 	}
 	// A browser that is not signed in returns after signing in.
-	is.True(strings.HasPrefix(s.Visitor().Get("/oauth/authorize?"+good.Encode()).Location(), "/sign-in?next=%2Foauth%2Fauthorize"))
+	is.True(strings.HasPrefix(s.Visitor().Get("/oauth/authorize?"+good.Encode()).Location(),
+		"/sign-in?next=%2Foauth%2Fauthorize"))
 	// Another site cannot press the button.
-	r := s.Request(http.MethodPost, "/oauth/authorize", good.Encode()+"&decision=allow", "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "cross-site")
+	r := s.Request(http.MethodPost, "/oauth/authorize", good.Encode()+"&decision=allow", "Content-Type",
+		"application/x-www-form-urlencoded", "Sec-Fetch-Site", "cross-site")
 	is.Equal(ann.Send(r).Status, http.StatusForbidden)
 	// The consent does not apply to an organization that another tab has chosen.
 	form := []string{"decision", "allow", "organization", "org_other"}
@@ -154,7 +163,8 @@ func TestHostileTokenRequests(t *testing.T) {
 	}
 	limited := 0
 	for range 30 {
-		if status, _ := s.Register(t, `{"redirect_uris": ["`+dashboardtest.Callback+`"]}`); status == http.StatusTooManyRequests {
+		if status, _ := s.Register(t,
+			`{"redirect_uris": ["`+dashboardtest.Callback+`"]}`); status == http.StatusTooManyRequests {
 			limited++
 		}
 	}

@@ -20,7 +20,8 @@ func TestWelcomePage(t *testing.T) {
 	v.Get(path).Shows("Welcome to Journeyman", `value="ann@example.com"`)
 	is.Equal(v.Get(strings.Replace(path, "welcome", "reset", 1)).Status, http.StatusNotFound) // each kind has its own page
 	p := v.Post(path, "name", "Ann Arbor", "email", "no address", "password", "short")
-	p.Answers(http.StatusUnprocessableEntity).Shows("Must be an email address.", "Must have 8 characters or more.", `value="no address"`)
+	p.Answers(http.StatusUnprocessableEntity).Shows("Must be an email address.", "Must have 8 characters or more.",
+		`value="no address"`)
 	p = v.Post(path, "name", "", "email", "me@example.com", "password", "password1")
 	p.Shows("Must have 1 to 200 characters.", "Must not be a password that many people choose")
 	p = v.Post(path, "name", "Ann Arbor", "email", "me@example.com", "password", "my own password")
@@ -28,7 +29,8 @@ func TestWelcomePage(t *testing.T) {
 	v.Get("/account").Shows("me@example.com", "Acme, as Owner", `value="Ann Arbor"`)
 	s.Visitor().Post(path, "name", "Eve", "email", "eve@example.com", "password", "her own password").
 		Answers(http.StatusNotFound).Shows("has been used")
-	is.Equal(s.Visitor().Post("/sign-in", "email", "me@example.com", "password", "my own password").Status, http.StatusSeeOther)
+	is.Equal(s.Visitor().Post("/sign-in", "email", "me@example.com", "password", "my own password").Status,
+		http.StatusSeeOther)
 }
 
 // TestResetPage checks that a new password ends the user's sessions in other browsers, even if
@@ -39,11 +41,13 @@ func TestResetPage(t *testing.T) {
 	v := s.SignIn("bob@example.com")
 	path := s.Link(people.LinkReset, "ann@example.com")
 	v.Get(path).Shows("For ann@example.com.")
-	is.Equal(v.Post(path, "email", "eve@example.com", "password", "my own password").Location(), "/workers?done=password-chosen")
+	is.Equal(v.Post(path, "email", "eve@example.com", "password", "my own password").Location(),
+		"/workers?done=password-chosen")
 	v.Get("/account").Shows("ann@example.com")
 	is.Equal(before.Get("/account").Location(), "/sign-in?next=%2Faccount")
 	is.Equal(v.Get(path).Status, http.StatusNotFound)
-	is.Equal(s.Visitor().Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password).Status, http.StatusUnprocessableEntity)
+	is.Equal(s.Visitor().Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password).Status,
+		http.StatusUnprocessableEntity)
 }
 
 // TestSessionFixation sets a session before each way of signing in. It must never become the
@@ -106,7 +110,8 @@ func TestInvitationPage(t *testing.T) {
 func TestInvitationOfExistingUser(t *testing.T) {
 	is, s := dashboardtest.OnSite(t)
 	globex := func(email string) {
-		_, _, err := s.Store.People.CreateKey(t.Context(), people.Operator(), people.NewKey{Name: "k", Email: email, Role: people.RoleOwner, OrganizationName: "Globex"})
+		_, _, err := s.Store.People.CreateKey(t.Context(), people.Operator(), people.NewKey{Name: "k", Email: email,
+			Role: people.RoleOwner, OrganizationName: "Globex"})
 		is.NoErr(err)
 		is.NoErr(s.Store.People.SetPassword(t.Context(), email, dashboardtest.Password))
 	}

@@ -20,7 +20,8 @@ func TestSignIn(t *testing.T) {
 	v.Get(p.Location()).Shows(`name="next" value="/tasks/tsk_1?x=y"`, "<code>journeyman user reset EMAIL</code>")
 
 	p = v.Post("/sign-in", "email", "ann@example.com", "password", "wrong", "next", "/tasks")
-	p.Answers(http.StatusUnprocessableEntity).Shows("The email address or the password is wrong.", `value="ann@example.com"`, `value="/tasks"`)
+	p.Answers(http.StatusUnprocessableEntity).Shows("The email address or the password is wrong.",
+		`value="ann@example.com"`, `value="/tasks"`)
 	p.Lacks("wrong\"") // passwords are not shown again
 
 	p = v.Post("/sign-in", "email", " ann@example.com ", "password", dashboardtest.Password, "next", "/settings")
@@ -37,7 +38,8 @@ func TestSignIn(t *testing.T) {
 func TestSignInLeadsNowhereElse(t *testing.T) {
 	t.Parallel()
 	s := dashboardtest.New(t)
-	for _, next := range []string{"https://evil.example/", "//evil.example", `/\evil.example`, "/\t/evil.example", "javascript:alert(1)", "evil", "", "http:/evil.example", "/\n/evil.example"} {
+	for _, next := range []string{"https://evil.example/", "//evil.example", `/\evil.example`, "/\t/evil.example",
+		"javascript:alert(1)", "evil", "", "http:/evil.example", "/\n/evil.example"} {
 		p := s.Visitor().Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password, "next", next)
 		if p.Status != http.StatusSeeOther || p.Location() != "/" {
 			t.Errorf("next=%q leads to %q", next, p.Location())

@@ -32,7 +32,8 @@ func TestThrottle(t *testing.T) {
 	is.True(!refused("bob@example.com", "10.0.1.1"))
 	now = now.Add(throttleWindow - time.Second)
 	is.True(refused("ann@example.com", "10.0.1.1"))
-	is.Equal(th.begin("ann@example.com", "10.0.1.1").Error(), "There were too many wrong passwords. Try again in 1 minute.")
+	is.Equal(th.begin("ann@example.com", "10.0.1.1").Error(),
+		"There were too many wrong passwords. Try again in 1 minute.")
 	now = now.Add(time.Second)
 	is.True(!refused("ann@example.com", "10.0.1.1"))
 
@@ -100,7 +101,8 @@ func TestNameOfBrowser(t *testing.T) {
 func TestCells(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	for text, want := range map[string]string{"": "", "a=1": "a=1", "=1+1": "'=1+1", "@x": "'@x", "-1": "'-1", "+1": "'+1", "\t=1": "'\t=1"} {
+	for text, want := range map[string]string{"": "", "a=1": "a=1", "=1+1": "'=1+1", "@x": "'@x", "-1": "'-1",
+		"+1": "'+1", "\t=1": "'\t=1"} {
 		is.Equal(frame.CSVCell(text), want)
 	}
 }

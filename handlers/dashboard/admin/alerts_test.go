@@ -96,21 +96,26 @@ func TestElsewhere(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
 	ann, key := storetest.Caller(t, s.Store, "Other", "ann@example.com", people.RoleOwner)
 	own := s.Worker(s.Owner, workers.NewWorker{Title: "Ours"})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: own.ID, TaskID: "same", Title: "Our plan", Input: dashboardtest.Scripted("say x")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: own.ID, TaskID: "same", Title: "Our plan",
+		Input: dashboardtest.Scripted("say x")})
 	there := s.Worker(ann, workers.NewWorker{Title: "Theirs"})
 	s.CarryOut(ann, store.NewTurn{WorkerID: there.ID, TaskID: "same", Title: "Their plan",
-		Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a b.txt", "content", "Their text"), dashboardtest.Calling("publish_file", "path", "a b.txt"))})
+		Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "a b.txt", "content", "Their text"),
+			dashboardtest.Calling("publish_file", "path", "a b.txt"))})
 
 	api := s.Visitor()
-	answer := api.Send(s.Request(http.MethodGet, "/api/workers/"+there.ID+"?taskId=same", "", "Authorization", "Bearer "+key, "Accept", "application/json"))
+	answer := api.Send(s.Request(http.MethodGet, "/api/workers/"+there.ID+"?taskId=same", "", "Authorization",
+		"Bearer "+key, "Accept", "application/json"))
 	file := regexp.MustCompile(`"url":"` + regexp.QuoteMeta(s.URL) + `(/api/workers/[^"]+)"`).FindStringSubmatch(answer.Body)[1]
-	answer = api.Send(s.Request(http.MethodGet, "/api/tasks/same", "", "Authorization", "Bearer "+key, "Accept", "application/json"))
+	answer = api.Send(s.Request(http.MethodGet, "/api/tasks/same", "", "Authorization", "Bearer "+key, "Accept",
+		"application/json"))
 	task := regexp.MustCompile(`"url":"` + regexp.QuoteMeta(s.URL) + `([^"]+)"`).FindStringSubmatch(answer.Body)[1]
 	is.Equal(task, "/tasks/same?organization="+ann.OrganizationID)
 
 	b.Get("/tasks/same").Shows("Our plan") // without a name, the current organization's
 	worker := "/workers/" + there.ID
-	for _, path := range []string{task, worker, worker + "/files", worker + "/schedules", worker + "/settings", worker + "/versions",
+	for _, path := range []string{task, worker, worker + "/files", worker + "/schedules", worker + "/settings",
+		worker + "/versions",
 		worker + "/preview/a%20b.txt", "/usage?organization=" + ann.OrganizationID} {
 		p := b.Get(path)
 		p.Answers(http.StatusOK).Shows("Switch to Other")
@@ -120,7 +125,8 @@ func TestElsewhere(t *testing.T) {
 	is.Equal(page, worker+"/preview/a%20b.txt?v="+file[strings.Index(file, "v=")+2:])
 	b.Get(page).Shows("Switch to Other", `value="/workers/`+there.ID+`/preview/a%20b.txt?v=`)
 	is.Equal(s.Visitor().Get(file).Location(), "/sign-in?next="+url.QueryEscape(file)) // signed out
-	is.Equal(s.Visitor().Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password, "next", file).Location(), file)
+	is.Equal(s.Visitor().Post("/sign-in", "email", "ann@example.com", "password", dashboardtest.Password, "next",
+		file).Location(), file)
 	is.Equal(api.Send(s.Request(http.MethodGet, file, "", "Accept", "*/*")).Status, http.StatusUnauthorized) // a program
 
 	b.Post("/organization", "organization", ann.OrganizationID)

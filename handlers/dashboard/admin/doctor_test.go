@@ -46,10 +46,11 @@ func TestDoctorPanics(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	runs := 0
-	x := &doctor{now: time.Now, log: slog.New(slog.NewTextHandler(t.Output(), nil)), examine: func(context.Context) []handlers.Checks {
-		runs++
-		panic("a token")
-	}}
+	x := &doctor{now: time.Now, log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		examine: func(context.Context) []handlers.Checks {
+			runs++
+			panic("a token")
+		}}
 	for n := range 2 {
 		is.True(x.run(t.Context(), 30*time.Second))
 		is.Equal(runs, n+1)

@@ -107,7 +107,8 @@ func (d *Pages) invite(_ http.ResponseWriter, r *frame.Request, f *frame.Form) (
 }
 
 func (d *Pages) createReset(r *frame.Request) (string, error) {
-	l, token, err := d.Store.People.CreatePasswordLink(r.Context(), r.Who.Caller, people.LinkReset, r.Params.ByName("userId"))
+	l, token, err := d.Store.People.CreatePasswordLink(r.Context(), r.Who.Caller, people.LinkReset,
+		r.Params.ByName("userId"))
 	return d.keepLink(r, l, token, err)
 }
 

@@ -335,7 +335,8 @@ func (d *Pages) changeDefault(_ http.ResponseWriter, r *frame.Request, f *frame.
 			return "", db.Fields{{Path: "model", Message: err.Error()}}.Err()
 		}
 	}
-	return frame.Done(frame.ModelsPath, "default-changed"), d.Store.Workers.SetDefaultModels(r.Context(), r.Who.Caller, was, now)
+	return frame.Done(frame.ModelsPath, "default-changed"), d.Store.Workers.SetDefaultModels(r.Context(), r.Who.Caller,
+		was, now)
 }
 
 // trimmed returns the value of a field without surrounding spaces, which people paste with it.

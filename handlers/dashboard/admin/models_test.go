@@ -30,14 +30,17 @@ func TestModelsPage(t *testing.T) {
 	// The chain, without scripts.
 	was := "box:small"
 	for _, step := range []struct{ do, model, then string }{
-		{"add", "box:large", "box:small,box:large"}, {"up 1", "", "box:large,box:small"}, {"down 0", "", "box:small,box:large"},
+		{"add", "box:large", "box:small,box:large"}, {"up 1", "", "box:large,box:small"}, {"down 0", "",
+			"box:small,box:large"},
 		{"remove 0", "", "box:large"}, {"up 0", "", "box:large"}, {"add", "offline", "box:large,offline"},
 	} {
-		is.Equal(b.Post("/settings/models/default", "was", was, "do", step.do, "model", step.model).Location(), "/settings/models?done=default-changed")
+		is.Equal(b.Post("/settings/models/default", "was", was, "do", step.do, "model", step.model).Location(),
+			"/settings/models?done=default-changed")
 		b.Get("/settings/models").Shows(`name="was" value="` + step.then + `"`) // the order
 		was = step.then
 	}
-	for _, wrong := range [][]string{{"was", was, "do", "add"}, {"was", was, "do", "add", "otherModel", "nowhere:m"}, {"was", was, "do", "add", "model", "offline"},
+	for _, wrong := range [][]string{{"was", was, "do", "add"}, {"was", was, "do", "add", "otherModel", "nowhere:m"},
+		{"was", was, "do", "add", "model", "offline"},
 		{"was", was, "do", "remove 9"}, {"was", was, "do", dashboardtest.Hostile}, {"was", "box:small", "do", "remove 0"}} {
 		refused := b.Post("/settings/models/default", wrong...)
 		is.Equal(refused.Status, http.StatusUnprocessableEntity)
@@ -46,7 +49,8 @@ func TestModelsPage(t *testing.T) {
 	}
 	refused := b.Post("/settings/models/providers/box/remove")
 	refused.Answers(http.StatusUnprocessableEntity).Shows("take its models out of the default first") // in the provider's card
-	is.Equal(b.Post("/settings/models/default", "was", was, "do", "remove 0").Location(), "/settings/models?done=default-changed")
+	is.Equal(b.Post("/settings/models/default", "was", was, "do", "remove 0").Location(),
+		"/settings/models?done=default-changed")
 	is.Equal(b.Post("/settings/models/providers/box/remove").Location(), "/settings/models?done=provider-removed")
 	b.Get("/settings/models").Lacks("p-box")
 }
@@ -75,14 +79,17 @@ func TestModelsPageRefuses(t *testing.T) {
 	}
 
 	// A wrong key is stored, and the page shows the provider's message and the advice.
-	is.Equal(b.Post("/settings/models/providers", "kind", "openai-compatible", "name", "box", "baseUrl", p.URL+"/v1", "key", "sk-wrong-0123456789-key").Location(),
+	is.Equal(b.Post("/settings/models/providers", "kind", "openai-compatible", "name", "box", "baseUrl", p.URL+"/v1",
+		"key", "sk-wrong-0123456789-key").Location(),
 		"/settings/models#p-box")
 	shown := b.Get("/settings/models")
 	shown.Shows("Key refused", "401: Incorrect API key provided: Bearer [key]", "create a new one")
 	is.True(!shown.Has("sk-wrong") && !shown.Has("<b>bold"))
 	b.Get("/workers").Shows(`id="no-model"`) // there is still no model
-	is.Equal(b.Post("/settings/models/providers/box", "key", dashboardtest.ModelKey, "baseUrl", p.URL+"/v1").Location(), "/settings/models?done=provider-changed#p-box")
-	is.Equal(b.Post("/settings/models/providers/box/test", "model", "large").Location(), "/settings/models?done=provider-tested#p-box")
+	is.Equal(b.Post("/settings/models/providers/box", "key", dashboardtest.ModelKey, "baseUrl", p.URL+"/v1").Location(),
+		"/settings/models?done=provider-changed#p-box")
+	is.Equal(b.Post("/settings/models/providers/box/test", "model", "large").Location(),
+		"/settings/models?done=provider-tested#p-box")
 	b.Get("/settings/models").Shows("large answered in")
 
 	// A stored key is not sent to another host.
@@ -108,7 +115,8 @@ func TestModelsPageByRole(t *testing.T) {
 	shown.Shows("box:small", "Connected")
 	is.True(!shown.Has("/settings/models/providers") && !shown.Has(`type="password"`)) // no form
 	is.Equal(member.Get("/settings/models").Status, http.StatusForbidden)
-	member.Get("/workers/new").Shows("<option value=\"box:small\">box:small</option>", "<option value=\"box:large\">box:large</option>") // a Member may choose these
+	member.Get("/workers/new").Shows("<option value=\"box:small\">box:small</option>",
+		"<option value=\"box:large\">box:large</option>") // a Member may choose these
 }
 
 // TestWorkersModelField chooses a worker's model from the list, types another one, and saves a

@@ -97,5 +97,6 @@ func (d *Pages) signOutServer(r *frame.Request) (string, error) {
 	if err := d.cfg.Servers.SignOut(r.Context(), name); err != nil {
 		return "", db.Errorf(db.NotFound, "%s", err)
 	}
-	return frame.Done("/settings/system", "server-out"), d.Store.People.AuditMCPLogin(r.Context(), r.Who.Caller, name, false)
+	return frame.Done("/settings/system", "server-out"), d.Store.People.AuditMCPLogin(r.Context(), r.Who.Caller, name,
+		false)
 }

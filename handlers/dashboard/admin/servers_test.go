@@ -24,10 +24,12 @@ import (
 func withServer(t *testing.T, address string) func(*dashboard.Config) {
 	return func(cfg *dashboard.Config) {
 		folder := t.TempDir()
-		is.New(t).NoErr(os.WriteFile(filepath.Join(folder, "mcp.json"), []byte(`{"mcpServers": {"office": {"url": "`+address+`"}}}`), 0o600))
+		is.New(t).NoErr(os.WriteFile(filepath.Join(folder, "mcp.json"),
+			[]byte(`{"mcpServers": {"office": {"url": "`+address+`"}}}`), 0o600))
 		servers, err := mcp.Load("", folder, os.Getenv)
 		is.New(t).NoErr(err)
-		cfg.Servers = mcp.New(servers, mcp.Config{Log: slog.New(slog.DiscardHandler), Version: "test", BaseURL: cfg.BaseURL, Logins: cfg.Store.People,
+		cfg.Servers = mcp.New(servers, mcp.Config{Log: slog.New(slog.DiscardHandler), Version: "test", BaseURL: cfg.BaseURL,
+			Logins: cfg.Store.People,
 			Dialer: dial.Guard{AllowPrivate: true}, Timing: mcp.Timing{Backoff: time.Millisecond}})
 		t.Cleanup(cfg.Servers.Stop)
 	}
@@ -72,7 +74,8 @@ func TestOneServerSignsInToAnother(t *testing.T) {
 	is.Equal(here.Get(path).Status, http.StatusConflict) // an answer is accepted once
 	here.Get("/settings/system").Shows("office", "signed in")
 	here.Get("/settings/audit").Shows("signed in to an MCP server")
-	for end := time.Now().Add(time.Minute); len(toolset.Tools) == 0; toolset = near.Servers.Toolset(t.Context(), []string{"office"}, nil) {
+	for end := time.Now().Add(time.Minute); len(toolset.Tools) == 0; toolset = near.Servers.Toolset(t.Context(),
+		[]string{"office"}, nil) {
 		if time.Now().After(end) {
 			t.Fatal("the tools are never offered: ", toolset.Note)
 		}

@@ -30,7 +30,8 @@ func TestKeysPage(t *testing.T) {
 	b.Post("/settings/keys", "name", "").Answers(http.StatusUnprocessableEntity).Shows("Must have 1 to 200 characters.")
 
 	p := b.Post("/settings/keys", "name", `<script>alert(1)</script>`)
-	is.Equal(p.Location(), "/settings/keys?made=1")                            // reloading the next page creates no second key
+	is.Equal(p.Location(),
+		"/settings/keys?made=1") // reloading the next page creates no second key
 	s.SignIn("ann@example.com").Get(p.Location()).Lacks(`data-copy="jm_live_`) // another browser does not see it
 	p = b.Get(p.Location())
 	old := secretOf(p)
@@ -90,7 +91,8 @@ func TestMembersPage(t *testing.T) {
 	is.Equal(his.Post("/settings/members/"+s.Owner.UserID+"/reset").Status, http.StatusForbidden)
 	is.Equal(his.Post("/settings/members/"+s.Owner.UserID+"/remove").Status, http.StatusForbidden)
 	is.Equal(his.Post(at+"/role", "role", "owner").Status, http.StatusForbidden)
-	is.Equal(b.Post("/settings/members/"+s.Owner.UserID+"/role", "role", "admin").Status, http.StatusConflict) // the last owner
+	is.Equal(b.Post("/settings/members/"+s.Owner.UserID+"/role", "role", "admin").Status,
+		http.StatusConflict) // the last owner
 	his.Get("/settings/members").Lacks(`value="owner"`)
 
 	p := b.Get(b.Post(at + "/reset").Location())
@@ -112,7 +114,8 @@ func TestOrganizationPage(t *testing.T) {
 		p := b.Post("/settings/organization", "name", "Acme", "monthlyCreditCap", wrong)
 		p.Answers(http.StatusUnprocessableEntity).Shows("Must be 0 or more", `value="`+wrong+`"`)
 	}
-	is.Equal(b.Post("/settings/organization", "name", "Acme <b>", "monthlyCreditCap", " 12.5 ").Location(), "/settings/organization?done=saved")
+	is.Equal(b.Post("/settings/organization", "name", "Acme <b>", "monthlyCreditCap", " 12.5 ").Location(),
+		"/settings/organization?done=saved")
 	b.Get("/settings/organization").Shows("Acme &lt;b&gt;", `value="12.5"`)
 	is.Equal(b.Post("/settings/organization", "name", "Acme", "monthlyCreditCap", "").Status, http.StatusSeeOther)
 	_, limited, err := s.Store.People.Allowance(t.Context(), s.Owner.OrganizationID)
@@ -171,7 +174,8 @@ func TestAuditNames(t *testing.T) {
 	is.Equal(b.Post("/workers/"+w.ID+"/members", "email", "mo@example.com").Status, http.StatusSeeOther)
 	is.Equal(b.Post("/settings/organization", "name", "Acme", "monthlyCreditCap", "5").Status, http.StatusSeeOther)
 	p := b.Get("/settings/audit?action=worker.member.add")
-	p.Shows(`invited somebody to a worker: <a class="inline" href="/workers/`+w.ID+`">Scribe &lt;b&gt;</a>`, "mo@example.com")
+	p.Shows(`invited somebody to a worker: <a class="inline" href="/workers/`+w.ID+`">Scribe &lt;b&gt;</a>`,
+		"mo@example.com")
 	p = b.Get("/settings/audit")
 	is.True(p.Has("changed the credit cap") && !p.Has("none</td>", "<code>"))
 	shown := regexp.MustCompile(`>[^<]*\b[a-z]{2,5}_[0-9a-z]{26}`).FindString(p.Body)

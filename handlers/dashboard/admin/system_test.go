@@ -23,13 +23,15 @@ func TestSystemPage(t *testing.T) {
 	alive := true
 	s := dashboardtest.New(t, func(c *dashboard.Config) {
 		c.System = func() admin.System {
-			return admin.System{Shell: "confined", Layers: []admin.Layer{{Name: "namespaces", Active: true, Detail: "own root"}, {Name: "landlock"}},
+			return admin.System{Shell: "confined", Layers: []admin.Layer{{Name: "namespaces", Active: true, Detail: "own root"},
+				{Name: "landlock"}},
 				SchedulerAlive: func() bool { return alive }, StartedAt: time.Now().Add(-3 * time.Hour)}
 		}
 	})
 	b := s.SignIn("ann@example.com")
 	p := b.Get("/settings/system")
-	p.Answers(http.StatusOK).Shows("0 running, 0 queued", "writable", "running", "Up for", "3 h 0 min", "own root", s.Store.Dir(), "off: start the server with",
+	p.Answers(http.StatusOK).Shows("0 running, 0 queued", "writable", "running", "Up for", "3 h 0 min", "own root",
+		s.Store.Dir(), "off: start the server with",
 		"1,000,000 tokens (by the price table)", "before instructions and files", "being measured", "none since the start")
 	is.Equal(p.Has("never", "Create a backup"), !storetest.OnServer())
 	is.NoErr(s.Store.MeasureStorage(t.Context()))
@@ -68,7 +70,8 @@ func TestDoctorOnSystemPage(t *testing.T) {
 	is.Equal(runs, 0) // opening the page runs no checks
 	p := b.Post("/settings/system/doctor", "")
 	is.Equal(p.Location(), "/settings/system?done=checked#doctor")
-	b.Get("/settings/system?done=checked").Shows("The checks have finished", "1 failed, 0 warnings, 1 passed, 0 skipped", "3 MiB &lt;left&gt;", "delete what is not needed")
+	b.Get("/settings/system?done=checked").Shows("The checks have finished", "1 failed, 0 warnings, 1 passed, 0 skipped",
+		"3 MiB &lt;left&gt;", "delete what is not needed")
 	is.Equal(runs, 1)
 	b.Get("/settings/system").Shows("3 MiB &lt;left&gt;") // the result stays
 	p = other.Get("/settings/system")
@@ -78,7 +81,8 @@ func TestDoctorOnSystemPage(t *testing.T) {
 	is.Equal(other.Post("/settings/system/doctor", "").Status, http.StatusForbidden)
 	is.Equal(runs, 1)
 	is.True(s.Store.Gate.BeginMaintenance())
-	is.Equal(b.Post("/settings/system/doctor", "").Location(), "/settings/system?done=checked#doctor") // the checks change nothing
+	is.Equal(b.Post("/settings/system/doctor", "").Location(),
+		"/settings/system?done=checked#doctor") // the checks change nothing
 	is.Equal(runs, 2)
 	dashboardtest.New(t).SignIn("ann@example.com").Get("/settings/system").Lacks("Check now") // a server without checks
 }
@@ -89,9 +93,11 @@ func TestSystemPageOfNodes(t *testing.T) {
 	if !storetest.OnServer() {
 		t.Skip("several nodes need a database on a server: .ci/postgres runs a command with one")
 	}
-	s := dashboardtest.NewOf(t, storetest.Open(t, store.Options{Node: &store.Node{URL: "http://node1.test:8080", Version: "7.8.9"}}))
+	s := dashboardtest.NewOf(t, storetest.Open(t, store.Options{Node: &store.Node{URL: "http://node1.test:8080",
+		Version: "7.8.9"}}))
 	b := s.SignIn("ann@example.com")
 	p := b.Get("/settings/system")
-	p.Answers(http.StatusOK).Shows("Nodes", "http://node1.test:8080", "7.8.9", "this node", "leader", "has renewed its lease")
+	p.Answers(http.StatusOK).Shows("Nodes", "http://node1.test:8080", "7.8.9", "this node", "leader",
+		"has renewed its lease")
 	p.Lacks("has lost its lease", "The clock of this node differs")
 }

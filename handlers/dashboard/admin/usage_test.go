@@ -17,7 +17,8 @@ func TestUsagePage(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
 
 	p := b.Get("/usage")
-	p.Answers(http.StatusOK).Shows("Nothing was used in these days", "curl "+s.URL+"/api/tasks", "There is no monthly cap") // empty, with advice
+	p.Answers(http.StatusOK).Shows("Nothing was used in these days", "curl "+s.URL+"/api/tasks",
+		"There is no monthly cap") // empty, with advice
 
 	s.Used(25, 90)
 	limit := 2.5

@@ -44,7 +44,8 @@ func (p Page) Check(t testing.TB, path string) {
 			attributes[a.Key] = a.Val
 			address := strings.ToLower(strings.TrimSpace(a.Val))
 			bad = bad || strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "srcdoc" ||
-				(a.Key == "href" || a.Key == "src" || a.Key == "action" || a.Key == "formaction") && strings.HasPrefix(address, "javascript:")
+				(a.Key == "href" || a.Key == "src" || a.Key == "action" || a.Key == "formaction") && strings.HasPrefix(address,
+					"javascript:")
 		}
 		switch n.Data {
 		case "script":
@@ -53,7 +54,8 @@ func (p Page) Check(t testing.TB, path string) {
 			address := attributes["src"] + attributes["href"] + attributes["data"]
 			bad = bad || !strings.HasPrefix(address, "/") || strings.HasPrefix(address, "//")
 		case "form":
-			bad = bad || !strings.HasPrefix(attributes["action"], "/") && attributes["action"] != "" || strings.HasPrefix(attributes["action"], "//")
+			bad = bad || !strings.HasPrefix(attributes["action"],
+				"/") && attributes["action"] != "" || strings.HasPrefix(attributes["action"], "//")
 		case "meta":
 			bad = bad || attributes["http-equiv"] != ""
 		}
@@ -67,13 +69,16 @@ func (p Page) Check(t testing.TB, path string) {
 func (p Page) Guarded(t testing.TB, path string) {
 	t.Helper()
 	policy := p.Header.Get("Content-Security-Policy")
-	if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") {
+	if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || strings.Contains(policy,
+		"*") {
 		t.Errorf("%s has the policy %q", path, policy)
 	}
-	if !strings.Contains(policy, "frame-ancestors 'none'") && !strings.Contains(policy, "frame-ancestors 'self'") && !strings.Contains(policy, "sandbox") {
+	if !strings.Contains(policy, "frame-ancestors 'none'") && !strings.Contains(policy,
+		"frame-ancestors 'self'") && !strings.Contains(policy, "sandbox") {
 		t.Errorf("%s may be framed: %q", path, policy)
 	}
-	for name, value := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin"} {
+	for name, value := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
+		"Cross-Origin-Opener-Policy": "same-origin"} {
 		if got := p.Header.Get(name); got != value && got != "no-referrer" { // which is stricter
 			t.Errorf("%s has %s: %q", path, name, p.Header.Get(name))
 		}

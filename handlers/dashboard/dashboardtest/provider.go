@@ -31,12 +31,14 @@ func NewFakeProvider(t testing.TB) *FakeProvider {
 			return
 		}
 		if r.Method == http.MethodGet {
-			fmt.Fprint(w, `{"data":[{"id":"small","context_length":32768,"supported_parameters":["tools"]},{"id":"large","context_length":1048576},
+			fmt.Fprint(w,
+				`{"data":[{"id":"small","context_length":32768,"supported_parameters":["tools"]},{"id":"large","context_length":1048576},
 				{"id":"<script>alert(1)</script>"}]}`)
 			return
 		}
 		p.Calls.Add(1)
-		fmt.Fprintf(w, `{"model":"small","choices":[{"message":{"content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":4}}`,
+		fmt.Fprintf(w,
+			`{"model":"small","choices":[{"message":{"content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":4}}`,
 			p.Says.Load())
 	}))
 	t.Cleanup(p.Close)
@@ -45,5 +47,6 @@ func NewFakeProvider(t testing.TB) *FakeProvider {
 
 // Connected connects the provider on a site as its owner, and returns the answer to its form.
 func (p *FakeProvider) Connected(b *Browser, name string) Page {
-	return b.Post("/settings/models/providers", "kind", "openai-compatible", "name", name, "baseUrl", p.URL+"/v1", "key", " "+ModelKey+"\n")
+	return b.Post("/settings/models/providers", "kind", "openai-compatible", "name", name, "baseUrl", p.URL+"/v1", "key",
+		" "+ModelKey+"\n")
 }

@@ -112,16 +112,19 @@ func NewAt(t testing.TB, st *store.Store, base string, change ...func(*dashboard
 	base = cmp.Or(base, "http://"+web.Listener.Addr().String())
 	prices, err := model.LoadPrices("")
 	is.NoErr(err)
-	rn := runner.New(runner.Config{Store: st, Model: offline.New(), Models: model.NewCatalogue(model.Config{Offline: offline.New()}, offline.New(), ""),
+	rn := runner.New(runner.Config{Store: st, Model: offline.New(),
+		Models: model.NewCatalogue(model.Config{Offline: offline.New()}, offline.New(), ""),
 		Prices: prices, Tools: tool.All(documents), BaseURL: base, Log: log,
 		Retry: func(int) time.Duration { return time.Millisecond }})
-	hooks := webhook.New(webhook.Config{Store: st, Log: log, BaseURL: base, UserAgent: "Journeyman/test", Dialer: dial.Guard{AllowPrivate: true}})
+	hooks := webhook.New(webhook.Config{Store: st, Log: log, BaseURL: base, UserAgent: "Journeyman/test",
+		Dialer: dial.Guard{AllowPrivate: true}})
 	manual := webhook.Manual{Store: st, Sender: hooks}
 	box := mail.New(mail.Config{Store: st, Runner: rn, Log: log, Domain: "mail.example", Resolver: NoDNS{}})
 	workers := mcp.New(mcp.Config{Store: st, Runner: rn, Log: log, Version: "test", BaseURL: base})
 	api := handlers.New(handlers.Config{Store: st, Runner: rn, Log: log, BaseURL: base, MailDomain: "mail.example",
 		MCP: workers.Serve, Webhooks: manual, Inbox: box, Documents: pool, Timing: handlers.Timing{CheckEvery: 50 * time.Millisecond}})
-	cfg := dashboard.Config{ReadDocument: documents.Text, Store: st, Runner: rn, API: api, Webhooks: manual, Alerts: hooks, Log: log, BaseURL: base, MailDomain: "mail.example", Inbox: box, ReadMail: box.Preview,
+	cfg := dashboard.Config{ReadDocument: documents.Text, Store: st, Runner: rn, API: api, Webhooks: manual,
+		Alerts: hooks, Log: log, BaseURL: base, MailDomain: "mail.example", Inbox: box, ReadMail: box.Preview,
 		Version: "test", Servers: remote.New(nil, remote.Config{}), ScheduleChanged: func() {},
 		System: func() admin.System {
 			return admin.System{Shell: "confined", SchedulerAlive: func() bool { return true }}
@@ -131,7 +134,8 @@ func NewAt(t testing.TB, st *store.Store, base string, change ...func(*dashboard
 	}
 	pages, err := dashboard.New(cfg)
 	is.NoErr(err)
-	s := &Site{T: t, URL: base, Direct: "http://" + web.Listener.Addr().String(), Store: st, Runner: rn, API: api, Drop: web.CloseClientConnections}
+	s := &Site{T: t, URL: base, Direct: "http://" + web.Listener.Addr().String(), Store: st, Runner: rn, API: api,
+		Drop: web.CloseClientConnections}
 	web.Config.Handler = handlers.Front(api, pages)
 	s.Owner, s.Key = storetest.Caller(t, st, "Acme", "ann@example.com", people.RoleOwner)
 	is.NoErr(st.People.SetPassword(t.Context(), "ann@example.com", Password))

@@ -20,7 +20,8 @@ import (
 // Asks starts a task that waits for an approval.
 func (s *Site) Asks(w workers.Worker, title string) store.Turn {
 	s.T.Helper()
-	turn := s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, Title: title, Input: Scripted(Calling("write_file", "path", "a.txt", "content", "x"), "say done")})
+	turn := s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, Title: title, Input: Scripted(Calling("write_file", "path",
+		"a.txt", "content", "x"), "say done")})
 	storetest.Eventually(s.T, "the approval", func() bool {
 		task, _, err := s.Store.Task(s.T.Context(), s.Owner.Caller, turn.TaskID)
 		return err == nil && task.Wait != nil
@@ -50,7 +51,8 @@ func (b *Browser) Form(path string, fields []string, files ...string) *http.Requ
 		b.OK(err)
 	}
 	b.OK(m.Close())
-	return b.Request(http.MethodPost, path, body.String(), "Content-Type", m.FormDataContentType(), "Sec-Fetch-Site", "same-origin")
+	return b.Request(http.MethodPost, path, body.String(), "Content-Type", m.FormDataContentType(), "Sec-Fetch-Site",
+		"same-origin")
 }
 
 // Ended waits until the newest turn of a task ends, and returns it.
@@ -152,7 +154,8 @@ func (s *Site) Used(number, days int) {
 		w, _, err := s.Store.Workers.CreateWorker(s.T.Context(), s.Owner.Caller,
 			workers.NewWorker{Title: "<b>Worker</b> " + strconv.Itoa(i) + strings.Repeat(` "`, 60)}, db.IdempotencyKey{})
 		s.OK(err)
-		storetest.Exec(s.T, s.Store, `INSERT INTO usage (organization_id, day, worker_id, api_key_id, triggered_by, turns, failures, steps, input_tokens, output_tokens, cost, duration_ms)
+		storetest.Exec(s.T, s.Store,
+			`INSERT INTO usage (organization_id, day, worker_id, api_key_id, triggered_by, turns, failures, steps, input_tokens, output_tokens, cost, duration_ms)
 			WITH RECURSIVE d(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM d WHERE n < ?) SELECT ?, ? - n, ?, ?, 'api',
 			7 + n % 5, n % 3, 20, 1200 + 100 * (n % 7), 340, 12000000 * (1 + n % 4), 65000 FROM d`,
 			days-1, s.Owner.OrganizationID, time.Now().Unix()/86400, w.ID, s.Owner.KeyID)

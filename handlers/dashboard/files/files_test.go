@@ -46,9 +46,11 @@ func TestFileList(t *testing.T) {
 	var lines []string
 	for i := range 60 {
 		name := fmt.Sprintf("many-%02d.txt", i)
-		lines = append(lines, dashboardtest.Calling("write_file", "path", name, "content", "x"), dashboardtest.Calling("publish_file", "path", name))
+		lines = append(lines, dashboardtest.Calling("write_file", "path", name, "content", "x"),
+			dashboardtest.Calling("publish_file", "path", name))
 	}
-	is.Equal(s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, Input: dashboardtest.Scripted(lines...)}).Status, store.Completed)
+	is.Equal(s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, Input: dashboardtest.Scripted(lines...)}).Status,
+		store.Completed)
 	first := b.Get(path)
 	is.Equal(len(first.Previews()), 25)
 	first.SmallerThan(50 << 10)
@@ -69,10 +71,13 @@ func TestFilePreviews(t *testing.T) {
 		has     string
 		lacks   string
 	}{
-		"page.html":   {dashboardtest.Hostile, ` sandbox="" title="page.html"></iframe>`, "<script>alert(1)"},
-		"notes.md":    {"# Notes\n\n[x](javascript:alert(1)) **bold**\n\n" + dashboardtest.Hostile, "<strong>bold</strong>", "javascript:"},
-		"data.json":   {`{"a": "</pre><script>alert(1)</script>"}`, "&#34;a&#34;</span>: <span class=\"s2\">&#34;&lt;/pre&gt;&lt;script&gt;", "</pre><script"},
-		"drawing.svg": {`<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`, `<img class="preview" src="/api/workers/`, "alert(1)"},
+		"page.html": {dashboardtest.Hostile, ` sandbox="" title="page.html"></iframe>`, "<script>alert(1)"},
+		"notes.md": {"# Notes\n\n[x](javascript:alert(1)) **bold**\n\n" + dashboardtest.Hostile, "<strong>bold</strong>",
+			"javascript:"},
+		"data.json": {`{"a": "</pre><script>alert(1)</script>"}`,
+			"&#34;a&#34;</span>: <span class=\"s2\">&#34;&lt;/pre&gt;&lt;script&gt;", "</pre><script"},
+		"drawing.svg": {`<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`,
+			`<img class="preview" src="/api/workers/`, "alert(1)"},
 		"long.txt":    {strings.Repeat("a line of text\n", 10_000), "Only the beginning is shown", "There is no preview"},
 		"odd.bin":     {"\x00\x01\x02", "There is no preview", "\x00"},
 		"text.xyz":    {"plain words", "plain words</pre>", "There is no preview"},

@@ -91,7 +91,8 @@ func TestWorkspacePages(t *testing.T) {
 func TestWorkspaceOfATask(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
 	w := s.Worker(s.Owner, workers.NewWorker{Title: "Apart", Workspace: workers.TaskWorkspace})
-	turn := s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, Title: "My own", Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "own.txt", "content", "mine"))})
+	turn := s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, Title: "My own",
+		Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "own.txt", "content", "mine"))})
 	base := "/workers/" + w.ID
 	p := b.Get(base + "/workspace/")
 	p.Shows("My own", "?task="+turn.TaskID)
@@ -122,14 +123,16 @@ func TestArchives(t *testing.T) {
 	s.Publish(w, "a.txt", "first")
 	s.Publish(w, "a.txt", "second")
 	turn := s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, Input: dashboardtest.Scripted(
-		dashboardtest.Calling("write_file", "path", "dir/b.txt", "content", "b"), dashboardtest.Calling("publish_file", "path", "dir/b.txt"))})
+		dashboardtest.Calling("write_file", "path", "dir/b.txt", "content", "b"), dashboardtest.Calling("publish_file",
+			"path", "dir/b.txt"))})
 	p := b.Get("/workers/" + w.ID + "/files.zip")
 	is.Equal(unzip(t, p), map[string]string{"a.txt": "second", "dir/b.txt": "b"})
 	is.True(!strings.ContainsAny(p.Header.Get("Content-Disposition"), "/\r\n")) // a title is no path
 	is.Equal(unzip(t, b.Get("/tasks/"+turn.TaskID+"/files.zip")), map[string]string{"dir/b.txt": "b"})
 	b.Get("/workers/" + w.ID + "/files").Shows("/files.zip")
-	two := s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "c.txt", "content", "c"),
-		dashboardtest.Calling("publish_file", "path", "c.txt"), dashboardtest.Calling("publish_file", "path", "a.txt"))})
+	two := s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID,
+		Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "c.txt", "content", "c"),
+			dashboardtest.Calling("publish_file", "path", "c.txt"), dashboardtest.Calling("publish_file", "path", "a.txt"))})
 	b.Get("/tasks/" + two.TaskID).Shows("/tasks/" + two.TaskID + "/files.zip")
 	b.Get("/tasks/" + turn.TaskID).Lacks("/files.zip") // one file needs no archive
 

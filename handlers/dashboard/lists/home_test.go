@@ -37,7 +37,8 @@ func TestFirstSteps(t *testing.T) {
 	is.Equal(left(mo), "/mail /workers")
 	s.Schedule(w, "Go", store.When{Type: store.CronType, Cron: "0 9 1 1 *"})
 	is.Equal(left(mo), "/mail")
-	_, _, err := s.Store.ReceiveEmails(t.Context(), []store.NewEmail{{Worker: w, Status: store.EmailHeld, Reason: "x", Verdicts: []byte("{}"),
+	_, _, err := s.Store.ReceiveEmails(t.Context(), []store.NewEmail{{Worker: w, Status: store.EmailHeld, Reason: "x",
+		Verdicts:  []byte("{}"),
 		MessageID: "m@x", From: "b@x", To: "c@x"}}, []byte(dashboardtest.RawMail("b@x", w.ID)), store.MailLimits{})
 	is.NoErr(err)
 	is.Equal(left(mo), "") // all are done
@@ -56,7 +57,8 @@ func TestHome(t *testing.T) {
 	w := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe"})
 	hidden := s.Worker(s.Owner, workers.NewWorker{Title: "Hidden", Visibility: workers.Private})
 	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, Title: "broken", Input: dashboardtest.Scripted("fail 400 no ink")})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: hidden.ID, Title: "secret", Input: dashboardtest.Scripted("fail 400 no ink")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: hidden.ID, Title: "secret",
+		Input: dashboardtest.Scripted("fail 400 no ink")})
 	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, Title: "fine", Input: dashboardtest.Scripted("say x")})
 	is.Equal(ann.Get("/").Listed(), []string{"secret", "broken"})
 	is.Equal(mo.Get("/").Listed(), []string{"broken"})
@@ -73,7 +75,8 @@ func TestHome(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(tasks), 3)
 	p = ann.Send(ann.Form("/run", []string{"workerId", w.ID, "from", "home", "input", " "}))
-	is.True(p.Status == http.StatusUnprocessableEntity && p.Has("must not be empty", `value="`+w.ID+`" selected`, "First steps"))
+	is.True(p.Status == http.StatusUnprocessableEntity && p.Has("must not be empty", `value="`+w.ID+`" selected`,
+		"First steps"))
 	// A refused file leaves the instruction on the page that it came from.
 	tooMany := make([]string, 2*21)
 	for i := range tooMany {
@@ -81,9 +84,11 @@ func TestHome(t *testing.T) {
 	}
 	for path, shows := range map[string]string{"/run": "First steps", "/workers/" + w.ID + "/run": "Schedules"} {
 		p = ann.Send(ann.Form(path, []string{"from", "home", "input", "Keep these words"}, tooMany...))
-		p.Answers(http.StatusUnprocessableEntity).Shows("A request has at most 20 files.", "Keep these words</textarea>", `value="standard" selected`, shows)
+		p.Answers(http.StatusUnprocessableEntity).Shows("A request has at most 20 files.", "Keep these words</textarea>",
+			`value="standard" selected`, shows)
 	}
-	is.Equal(mo.Send(mo.Form("/run", []string{"workerId", hidden.ID, "from", "home", "input", "x"})).Status, http.StatusUnprocessableEntity) // the worker is hidden from Mo
+	is.Equal(mo.Send(mo.Form("/run", []string{"workerId", hidden.ID, "from", "home", "input", "x"})).Status,
+		http.StatusUnprocessableEntity) // the worker is hidden from Mo
 }
 
 // TestPinnedWorkers pins a worker in the list, and checks that every page shows it.

@@ -35,7 +35,8 @@ func TestHostileMail(t *testing.T) {
 
 func TestHeldMailIsReleased(t *testing.T) {
 	is, s, _, receive := dashboardtest.NewMailSite(t)
-	e := receive("bob@elsewhere.example", "From: bob@elsewhere.example\nSubject: Rivers\nMessage-ID: <2@x>\n\nSay something.\n")
+	e := receive("bob@elsewhere.example",
+		"From: bob@elsewhere.example\nSubject: Rivers\nMessage-ID: <2@x>\n\nSay something.\n")
 	s.Join("mo@example.com", people.RoleMember)
 	member := s.SignIn("mo@example.com")
 	member.Get("/mail/messages/" + e.ID).Lacks("Release to the worker")
@@ -62,14 +63,16 @@ func TestLargeMail(t *testing.T) {
 	for i := range 55 {
 		var parts strings.Builder
 		for j := range 70 {
-			fmt.Fprintf(&parts, "--b\nContent-Disposition: attachment; filename*=utf-8''%s%d\n\nx\n", strings.Repeat("%22", 60), j)
+			fmt.Fprintf(&parts, "--b\nContent-Disposition: attachment; filename*=utf-8''%s%d\n\nx\n", strings.Repeat("%22", 60),
+				j)
 		}
 		from := fmt.Sprintf("eve%d@elsewhere.example", i)
 		last = receive(from, fmt.Sprintf("From: "+from+"\nSubject: %s\nMessage-ID: <%d@x>\nX-Long: %s\nMIME-Version: 1.0\n"+
 			"Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\n%s\n%s--b--\n", long, i, long, strings.Repeat(long+"\n", 100), parts.String()))
 	}
 	b := s.SignIn("ann@example.com")
-	for path, says := range map[string]string{"/mail": "Older »", "/mail/held": "Older »", "/mail/messages/" + last.ID: "The text is truncated"} {
+	for path, says := range map[string]string{"/mail": "Older »", "/mail/held": "Older »",
+		"/mail/messages/" + last.ID: "The text is truncated"} {
 		p := b.Get(path)
 		is.Equal(p.Status, http.StatusOK)
 		p.SmallerThan(dashboardtest.MaxPage)
@@ -109,9 +112,11 @@ func TestKeptReply(t *testing.T) {
 			s := dashboardtest.New(t, func(c *dashboard.Config) {
 				c.System = func() admin.System { return admin.System{Relay: tt.relay} }
 			})
-			storetest.Exec(t, s.Store, `INSERT INTO alert_messages (num, id, organization_id, test, items, status, attempts, answer, created_at)
+			storetest.Exec(t, s.Store,
+				`INSERT INTO alert_messages (num, id, organization_id, test, items, status, attempts, answer, created_at)
 				VALUES (1, 'alm_kept', ?, 0, '[]', 'mailed', 1, '', 1)`, s.Owner.OrganizationID)
-			storetest.Exec(t, s.Store, `INSERT INTO outbound_emails (id, kind, organization_id, alert_num, recipient, subject, status,
+			storetest.Exec(t, s.Store,
+				`INSERT INTO outbound_emails (id, kind, organization_id, alert_num, recipient, subject, status,
 				attempts, error_message, created_at, size)
 				VALUES ('msg_kept', 'alert', ?, 1, 'bob@example.org', '', 'kept', 1, '', 1, 0)`, s.Owner.OrganizationID)
 			b := s.SignIn("ann@example.com")
@@ -131,7 +136,8 @@ func TestKeptReply(t *testing.T) {
 // because the mail starts no work.
 func TestPostmasterMail(t *testing.T) {
 	is, s, _, _ := dashboardtest.NewMailSite(t)
-	storetest.Exec(t, s.Store, `INSERT INTO inbound_emails (id, organization_id, message_id, mail_from, from_address, recipient, reply_to, subject,
+	storetest.Exec(t, s.Store,
+		`INSERT INTO inbound_emails (id, organization_id, message_id, mail_from, from_address, recipient, reply_to, subject,
 		status, reason, size, verdicts, remote_addr, created_at, source) VALUES ('msg_post', ?, 'm', 'x@a.test', 'x@a.test', 'postmaster@mail.example', '', 'Hello', 'held', 'for you', 4, '{}', '', 1, ?)`, s.Owner.OrganizationID, []byte("a"))
 	p := s.SignIn("ann@example.com").Get("/mail/messages/msg_post")
 	is.Equal(p.Status, http.StatusOK)
@@ -145,11 +151,13 @@ func TestMailByHTTP(t *testing.T) {
 	shown := regexp.MustCompile(`curl (\S+) --data-binary`).FindStringSubmatch(s.SignIn("ann@example.com").Get("/mail").Body)
 	is.True(shown != nil) // the page shows a command
 	raw := "From: ann@example.com\nTo: " + worker.ID + "@mail.example\nSubject: A haiku\n\nWrite a haiku about rivers\n"
-	r := s.Request(http.MethodPost, strings.TrimPrefix(shown[1], s.URL), raw, "Content-Type", "message/rfc822", "Authorization", "Bearer "+s.Key)
+	r := s.Request(http.MethodPost, strings.TrimPrefix(shown[1], s.URL), raw, "Content-Type", "message/rfc822",
+		"Authorization", "Bearer "+s.Key)
 	s.Visitor().Send(r).Answers(http.StatusOK)
 	// The same mail again is on the page, as a copy.
 	s.SignIn("ann@example.com").Get("/mail").Lacks("a copy of the mail")
-	r = s.Request(http.MethodPost, strings.TrimPrefix(shown[1], s.URL), raw, "Content-Type", "message/rfc822", "Authorization", "Bearer "+s.Key)
+	r = s.Request(http.MethodPost, strings.TrimPrefix(shown[1], s.URL), raw, "Content-Type", "message/rfc822",
+		"Authorization", "Bearer "+s.Key)
 	s.Visitor().Send(r).Answers(http.StatusOK)
 	s.SignIn("ann@example.com").Get("/mail").Shows("a copy of the mail")
 }

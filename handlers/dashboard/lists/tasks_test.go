@@ -24,12 +24,15 @@ func TestTaskFilters(t *testing.T) {
 
 	scribe := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe"})
 	clerk := s.Worker(s.Owner, workers.NewWorker{Title: "Clerk"})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: scribe.ID, Title: "first letter", Input: dashboardtest.Scripted("say done")})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: scribe.ID, Title: "second letter", Input: dashboardtest.Scripted("fail 400 no")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: scribe.ID, Title: "first letter",
+		Input: dashboardtest.Scripted("say done")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: scribe.ID, Title: "second letter",
+		Input: dashboardtest.Scripted("fail 400 no")})
 	ui := s.Owner
 	ui.Trigger = people.TriggerUI
 	s.CarryOut(ui, store.NewTurn{WorkerID: clerk.ID, Title: "third 100%", Input: dashboardtest.Scripted("say done")})
-	gone := s.CarryOut(s.Owner, store.NewTurn{WorkerID: clerk.ID, Title: "put away", Input: dashboardtest.Scripted("say done")})
+	gone := s.CarryOut(s.Owner, store.NewTurn{WorkerID: clerk.ID, Title: "put away",
+		Input: dashboardtest.Scripted("say done")})
 	_, _, err := s.Store.ArchiveTask(t.Context(), s.Owner.Caller, gone.TaskID, "")
 	is.NoErr(err)
 
@@ -60,8 +63,9 @@ func TestTaskFilters(t *testing.T) {
 			is.Equal(p.Has("No task matches"), tt.want == "")
 		})
 	}
-	for query, field := range map[string]string{"status=odd": "status", "triggeredBy=odd": "triggeredBy", "createdAfter=yesterday": "createdAfter",
-		"cursor=%21": "", "q=" + strings.Repeat("x", 201): "q"} {
+	for query, field := range map[string]string{"status=odd": "status", "triggeredBy=odd": "triggeredBy",
+		"createdAfter=yesterday": "createdAfter",
+		"cursor=%21":             "", "q=" + strings.Repeat("x", 201): "q"} {
 		p := b.Get("/tasks?" + query)
 		is.Equal(p.Status, http.StatusUnprocessableEntity)
 		if field != "" {
@@ -77,7 +81,8 @@ func TestTaskPaging(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
 	w := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe"})
 	for i := range 120 {
-		s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, Title: fmt.Sprintf("task %d", i), Input: dashboardtest.Scripted("say " + fmt.Sprint(i%2))})
+		s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, Title: fmt.Sprintf("task %d", i),
+			Input: dashboardtest.Scripted("say " + fmt.Sprint(i%2))})
 	}
 	seen := map[string]bool{}
 	next := "/tasks?q=task&workerId=" + w.ID
@@ -106,7 +111,8 @@ func TestTaskAccess(t *testing.T) {
 	private := s.Worker(s.Owner, workers.NewWorker{Title: "Secret", Visibility: workers.Private})
 	public := s.Worker(s.Owner, workers.NewWorker{Title: "Open"})
 	s.CarryOut(s.Owner, store.NewTurn{WorkerID: private.ID, Title: "hidden", Input: dashboardtest.Scripted("say x")})
-	shown := s.CarryOut(s.Owner, store.NewTurn{WorkerID: public.ID, Title: "shown", Input: dashboardtest.Scripted("say x")})
+	shown := s.CarryOut(s.Owner, store.NewTurn{WorkerID: public.ID, Title: "shown",
+		Input: dashboardtest.Scripted("say x")})
 	theirs := s.Worker(eve, workers.NewWorker{Title: "Theirs"})
 	s.CarryOut(eve, store.NewTurn{WorkerID: theirs.ID, TaskID: "same", Input: dashboardtest.Scripted("say theirs")})
 
@@ -126,7 +132,8 @@ func TestTaskNames(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
 	w := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe"})
 	for _, id := range []string{"order-1", "A.b_c:d-9", "...", "new", "-", strings.Repeat("x", 128)} {
-		s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: id, Title: "named " + id, Input: dashboardtest.Scripted(dashboardtest.Calling("list_files"), "say done")})
+		s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: id, Title: "named " + id,
+			Input: dashboardtest.Scripted(dashboardtest.Calling("list_files"), "say done")})
 		var got struct {
 			Task struct {
 				URL string `json:"url"`

@@ -51,7 +51,10 @@ func (d *Pages) workerRows(r *frame.Request, list []workers.Worker) ([]workerRow
 	rows := make([]workerRow, 0, len(list))
 	for _, w := range list {
 		row := workerRow{Worker: w, Pinned: slices.ContainsFunc(pins, func(p workers.Pin) bool { return p.ID == w.ID })}
-		row.By, err = frame.Once(names, w.UserID, func() (string, error) { return d.Store.People.UserName(r.Context(), w.UserID) })
+		row.By, err = frame.Once(names, w.UserID, func() (string, error) {
+			return d.Store.People.UserName(r.Context(),
+				w.UserID)
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -50,7 +50,8 @@ func TestWorkerList(t *testing.T) {
 
 func TestWorkerPage(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
-	w := s.Worker(s.Owner, workers.NewWorker{Title: dashboardtest.Hostile, Summary: dashboardtest.Hostile, Instructions: dashboardtest.Hostile + strings.Repeat("ü", 18_000)})
+	w := s.Worker(s.Owner, workers.NewWorker{Title: dashboardtest.Hostile, Summary: dashboardtest.Hostile,
+		Instructions: dashboardtest.Hostile + strings.Repeat("ü", 18_000)})
 	p := b.Get("/workers/" + w.ID)
 	is.Equal(p.Status, http.StatusOK)
 	is.True(p.Harmless())
@@ -58,7 +59,8 @@ func TestWorkerPage(t *testing.T) {
 	ordertest.Below(is, len(p.Body), 30<<10) // long instructions are truncated
 
 	// A run redirects to the page of its task, whose trigger is ui.
-	p = b.Send(b.Form("/workers/"+w.ID+"/run", []string{"input", "say hello\r\nand bye", "budget", "low", "token", "one"}, "../../notes.txt", "some notes", "b.txt", "b"))
+	p = b.Send(b.Form("/workers/"+w.ID+"/run", []string{"input", "say hello\r\nand bye", "budget", "low", "token", "one"},
+		"../../notes.txt", "some notes", "b.txt", "b"))
 	is.Equal(p.Status, http.StatusSeeOther)
 	is.True(strings.HasPrefix(p.Location(), "/tasks/tsk_"))
 	task, _, err := s.Store.Task(t.Context(), s.Owner.Caller, strings.TrimPrefix(p.Location(), "/tasks/"))
@@ -125,12 +127,14 @@ func TestNewWorker(t *testing.T) {
 
 	p = b.Post("/workers", "from", "prompt", "prompt", "a worker that sums up minutes of meetings", "token", "p")
 	is.True(strings.HasSuffix(p.Location(), "/settings?done=worker-written"))
-	is.Equal(b.Post("/workers", "from", "prompt", "prompt", "a worker that sums up minutes of meetings", "token", "p").Location(), p.Location())
+	is.Equal(b.Post("/workers", "from", "prompt", "prompt", "a worker that sums up minutes of meetings", "token",
+		"p").Location(), p.Location())
 	b.Get(p.Location()).Shows("This is what the model wrote")
 	b.Post("/workers", "from", "prompt", "prompt", "").Answers(http.StatusUnprocessableEntity).Shows(`id="e-prompt"`)
 	b.Post("/workers", "from", "prompt", "prompt", strings.Repeat("x", 10_001)).Shows("at most 10000 characters")
 
-	fields := []string{"title", " Clerk ", "summary", "keeps books", "instructions", "One.\r\nTwo.", "visibility", "private", "model", "offline",
+	fields := []string{"title", " Clerk ", "summary", "keeps books", "instructions", "One.\r\nTwo.", "visibility",
+		"private", "model", "offline",
 		"outputSchema", `{"type": "object"}`, "approvalTools", "publish_file", "approvalTools", "write_file", "otherApprovalTools", "crm.delete, crm.send",
 		"mcpTools", "crm files.read", "token", "h", "workspace", "task", "toolsMode", "only", "tools", "read_file", "tools", "web_fetch",
 		"toolsHosts", "example.com, *.example.org", "toolsCommands", "git", "toolsOther", "", "strangerToolsMode", "only"}
@@ -144,9 +148,11 @@ func TestNewWorker(t *testing.T) {
 	is.Equal(made.Instructions, "One.\nTwo.")
 	is.Equal(made.Visibility, workers.Private)
 	is.Equal(string(made.OutputSchema), `{"type": "object"}`)
-	is.Equal(made.Settings, workers.Settings{Model: "offline", ApprovalTools: []string{"publish_file", "write_file", "crm.delete", "crm.send"},
+	is.Equal(made.Settings, workers.Settings{Model: "offline", ApprovalTools: []string{"publish_file", "write_file",
+		"crm.delete", "crm.send"},
 		MCPTools: []string{"crm", "files.read"}, StrangerTools: workers.ToolRules{},
-		Tools: workers.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"example.com", "*.example.org"}}, {Tool: "shell", Commands: []string{"git"}}}})
+		Tools: workers.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"example.com", "*.example.org"}},
+			{Tool: "shell", Commands: []string{"git"}}}})
 	is.Equal(made.Workspace, workers.TaskWorkspace)
 }
 
@@ -155,28 +161,32 @@ func TestNewWorkerRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		field, value, says string
 	}{
-		"title":         {"title", strings.Repeat("x", 201), "Must have 1 to 200 characters"},
-		"summary":       {"summary", strings.Repeat("x", 81), "Must have at most 80 characters"},
-		"instructions":  {"instructions", strings.Repeat("x", 20_001), "Must have at most 20000 characters"},
-		"visibility":    {"visibility", "secret", "Must be public or private"},
-		"model":         {"model", "nobody:x", "must be one of"},
-		"schema's use":  {"outputSchema", `{"required": ["a"], "properties": {"a": false}}`, "no JSON object can meet it: /properties/a: false allows no value"},
+		"title":        {"title", strings.Repeat("x", 201), "Must have 1 to 200 characters"},
+		"summary":      {"summary", strings.Repeat("x", 81), "Must have at most 80 characters"},
+		"instructions": {"instructions", strings.Repeat("x", 20_001), "Must have at most 20000 characters"},
+		"visibility":   {"visibility", "secret", "Must be public or private"},
+		"model":        {"model", "nobody:x", "must be one of"},
+		"schema's use": {"outputSchema", `{"required": ["a"], "properties": {"a": false}}`,
+			"no JSON object can meet it: /properties/a: false allows no value"},
 		"schema":        {"outputSchema", "{\n  \"type\": \"object\",\n}", "is not JSON: line 3, column 1"},
 		"schema's type": {"outputSchema", `{"type": "objekt"}`, "is not a Draft-07 JSON Schema"},
 		"approval":      {"otherApprovalTools", "a/b", "must hold names of tools"},
 		"mcp":           {"mcpTools", "a.b/c", "Must hold &#34;server&#34;"},
-		"tools":         {"toolsOther", "web_fech", "names &#34;web_fech&#34;, which is no tool; the nearest is &#34;web_fetch&#34;"},
-		"hosts":         {"toolsHosts", "https://example.com", "is no host: write example.com"},
-		"commands":      {"toolsCommands", "git;rm", "is no command: write its first word alone"},
-		"workspace":     {"workspace", "mine", "Must be shared or task"},
-		"waits":         {"otherApprovalTools", "shel", "the nearest is &#34;shell&#34;"},
-		"many":          {"mcpTools", many(101), "Must have at most 100 items"},
+		"tools": {"toolsOther", "web_fech",
+			"names &#34;web_fech&#34;, which is no tool; the nearest is &#34;web_fetch&#34;"},
+		"hosts":     {"toolsHosts", "https://example.com", "is no host: write example.com"},
+		"commands":  {"toolsCommands", "git;rm", "is no command: write its first word alone"},
+		"workspace": {"workspace", "mine", "Must be shared or task"},
+		"waits":     {"otherApprovalTools", "shel", "the nearest is &#34;shell&#34;"},
+		"many":      {"mcpTools", many(101), "Must have at most 100 items"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			fields := []string{"title", dashboardtest.Hostile, "visibility", "public", "approvalTools", "publish_file", "toolsMode", "only"}
+			fields := []string{"title", dashboardtest.Hostile, "visibility", "public", "approvalTools", "publish_file",
+				"toolsMode", "only"}
 			p := b.Post("/workers", append([]string{tt.field, tt.value}, fields...)...)
-			p.Answers(http.StatusUnprocessableEntity).Shows(tt.says, `<details class="card pad" open>`, `value="publish_file" checked`) // the fault is beside the field, and the typed values stay
+			p.Answers(http.StatusUnprocessableEntity).Shows(tt.says, `<details class="card pad" open>`,
+				`value="publish_file" checked`) // the fault is beside the field, and the typed values stay
 			is.True(p.Harmless())
 		})
 	}
@@ -203,7 +213,8 @@ func TestCheckSchema(t *testing.T) {
 		`{"$ref":"http://x/"}`: "is not a Draft-07 JSON Schema",
 	} {
 		p := b.Post("/check-schema", "outputSchema", typed)
-		if p.Status != http.StatusOK || !strings.HasPrefix(p.Body, says) || says == "" && p.Body != "" || p.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		if p.Status != http.StatusOK || !strings.HasPrefix(p.Body,
+			says) || says == "" && p.Body != "" || p.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
 			t.Errorf("%q: %d %q", typed, p.Status, p.Body)
 		}
 	}
@@ -211,21 +222,25 @@ func TestCheckSchema(t *testing.T) {
 
 func TestWorkerSettings(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
-	w := s.Worker(s.Owner, workers.NewWorker{Title: "Clerk", OutputSchema: []byte(`{"type":"object"}`), Instructions: "Be brief.",
-		Settings: workers.Settings{ApprovalTools: []string{"write_file", "crm.send"}, MCPTools: []string{"crm"}}})
+	w := s.Worker(s.Owner, workers.NewWorker{Title: "Clerk", OutputSchema: []byte(`{"type":"object"}`),
+		Instructions: "Be brief.",
+		Settings:     workers.Settings{ApprovalTools: []string{"write_file", "crm.send"}, MCPTools: []string{"crm"}}})
 	path := "/workers/" + w.ID + "/settings"
 	p := b.Get(path)
-	p.Shows(`value="Clerk"`, "Be brief.</textarea>", "{\n  &#34;type&#34;: &#34;object&#34;\n}", `value="write_file" checked`, `value="crm.send"`, `value="crm"`)
+	p.Shows(`value="Clerk"`, "Be brief.</textarea>", "{\n  &#34;type&#34;: &#34;object&#34;\n}",
+		`value="write_file" checked`, `value="crm.send"`, `value="crm"`)
 
 	// Saving the page unchanged creates no version.
-	same := []string{"title", "Clerk", "summary", "", "instructions", "Be brief.", "visibility", "public", "outputSchema", "{\r\n  \"type\": \"object\"\r\n}",
+	same := []string{"title", "Clerk", "summary", "", "instructions", "Be brief.", "visibility", "public", "outputSchema",
+		"{\r\n  \"type\": \"object\"\r\n}",
 		"approvalTools", "write_file", "otherApprovalTools", "crm.send", "mcpTools", "crm", "model", ""}
 	is.Equal(b.Post(path, same...).Location(), path+"?done=worker-changed")
 	now, err := s.Store.Workers.Worker(t.Context(), s.Owner.Caller, w.ID)
 	is.NoErr(err)
 	is.Equal(now.Version, int64(1))
 
-	is.Equal(b.Post(path, "title", "Chief clerk", "summary", "x", "instructions", "", "visibility", "private").Status, http.StatusSeeOther)
+	is.Equal(b.Post(path, "title", "Chief clerk", "summary", "x", "instructions", "", "visibility", "private").Status,
+		http.StatusSeeOther)
 	now, err = s.Store.Workers.Worker(t.Context(), s.Owner.Caller, w.ID)
 	is.NoErr(err)
 	is.Equal(now.Version, int64(2))

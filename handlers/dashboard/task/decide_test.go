@@ -15,13 +15,16 @@ import (
 func TestDecisionByLink(t *testing.T) {
 	is, s := dashboardtest.OnSite(t)
 	guest := s.Visitor()
-	w := s.Worker(s.Owner, workers.NewWorker{Title: "Careful", Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
-	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "<b>.txt", "content", "x"), "say over")})
+	w := s.Worker(s.Owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "one",
+		Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "<b>.txt", "content", "x"), "say over")})
 	link := s.DecisionLink(s.Owner, "one")
 	for range 3 { // mail scanners open it
 		p := guest.Get(link)
 		p.Answers(200).Shows("Allow <code>write_file</code>?", "&lt;b&gt;.txt", `name="decision" value="approve"`)
-		is.Equal([]string{p.Header.Get("Referrer-Policy"), p.Header.Get("Cache-Control")}, []string{"no-referrer", "no-store"})
+		is.Equal([]string{p.Header.Get("Referrer-Policy"), p.Header.Get("Cache-Control")}, []string{"no-referrer",
+			"no-store"})
 		is.True(strings.Contains(p.Header.Get("Content-Security-Policy"), "default-src 'none'"))
 	}
 	is.Equal(guest.Post(link, "decision", "maybe").Status, 422)
@@ -35,7 +38,8 @@ func TestDecisionByLink(t *testing.T) {
 	guest.Get(link).Shows("Approved by")
 
 	// A question.
-	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "two", Input: dashboardtest.Scripted(`tool ask_user {"question": "Which <i>?", "choices": ["red"]}`, "say {{last}}")})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "two",
+		Input: dashboardtest.Scripted(`tool ask_user {"question": "Which <i>?", "choices": ["red"]}`, "say {{last}}")})
 	link = s.DecisionLink(s.Owner, "two")
 	guest.Get(link).Shows("Which &lt;i&gt;?", `name="choice" value="1">red</button>`)
 	guest.Post(link, "answer", " ").Answers(422).Shows("must not be empty")
@@ -49,8 +53,10 @@ func TestForgedDecisionLinks(t *testing.T) {
 	is, s := dashboardtest.OnSite(t)
 	guest := s.Visitor()
 	member := s.Join("mo@example.com", people.RoleMember)
-	w := s.Worker(s.Owner, workers.NewWorker{Title: "Careful", Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
-	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: dashboardtest.Scripted(dashboardtest.Calling("list_files"), "say over")})
+	w := s.Worker(s.Owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"list_files"}}})
+	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "one",
+		Input: dashboardtest.Scripted(dashboardtest.Calling("list_files"), "say over")})
 	good := s.DecisionLink(s.Owner, "one")
 	for _, link := range []string{"/decide/x", good + "x", s.DecisionLink(member, "one")} {
 		is.Equal(guest.Get(link).Status, http.StatusNotFound)

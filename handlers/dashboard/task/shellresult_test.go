@@ -14,7 +14,8 @@ func TestShellResult(t *testing.T) {
 		want   shellResult
 		ok     bool
 	}{
-		"text":      {`"exit status: 3\nstdout:\none\nstderr:\ntwo\n"`, shellResult{ExitCode: 3, Output: "one\nstderr:\ntwo\n"}, true},
+		"text": {`"exit status: 3\nstdout:\none\nstderr:\ntwo\n"`, shellResult{ExitCode: 3,
+			Output: "one\nstderr:\ntwo\n"}, true},
 		"errors":    {`"exit status: 0\nstderr:\ntwo\n"`, shellResult{Output: "stderr:\ntwo\n"}, true},
 		"no output": {`"exit status: 0\n(no output)\n"`, shellResult{Output: "(no output)\n"}, true},
 		"killed": {`"exit status: 137\nstopped: it was killed\nnote: full\nstdout:\nnote: mine\n"`,

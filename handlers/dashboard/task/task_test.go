@@ -23,15 +23,20 @@ import (
 func TestTaskPage(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
 	w := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe"})
-	turn := s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "all", Title: "A bit of all", Input: dashboardtest.Scripted(
-		"think Let me see.", "wait 5ms", "say I write.", dashboardtest.Calling("write_file", "path", "out/poem.md", "content", "# Poem"),
-		dashboardtest.Calling("publish_file", "path", "out/poem.md"), dashboardtest.Calling("read_file", "path", "missing.txt"), "say Here is **your** poem.", "usage 300 45")})
+	turn := s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "all", Title: "A bit of all",
+		Input: dashboardtest.Scripted(
+			"think Let me see.", "wait 5ms", "say I write.", dashboardtest.Calling("write_file", "path", "out/poem.md",
+				"content", "# Poem"),
+			dashboardtest.Calling("publish_file", "path", "out/poem.md"), dashboardtest.Calling("read_file", "path",
+				"missing.txt"), "say Here is **your** poem.", "usage 300 45")})
 	is.Equal(turn.Status, store.Completed)
 	p := b.Get("/tasks/all")
 	p.Shows("<h1>A bit of all</h1>", `<a class="link" href="/workers/`+w.ID+`">Scribe</a>`, "Done</span>")
 	p.Shows(`<details class="fold reasoning"`, "Let me see.")
-	p.Shows("I write.", `<span class="tool">write_file</span><span class="arg">out/poem.md</span><span class="res">6 B`, "&#34;path&#34;: &#34;out/poem.md&#34;")
-	p.Shows(`<span class="tool">read_file</span><span class="arg">missing.txt</span><span class="res bad">`, "no file or folder &#34;missing.txt&#34;")
+	p.Shows("I write.", `<span class="tool">write_file</span><span class="arg">out/poem.md</span><span class="res">6 B`,
+		"&#34;path&#34;: &#34;out/poem.md&#34;")
+	p.Shows(`<span class="tool">read_file</span><span class="arg">missing.txt</span><span class="res bad">`,
+		"no file or folder &#34;missing.txt&#34;")
 	p.Shows("Here is <strong>your</strong> poem.")
 	is.Equal(strings.Count(p.Body, "<strong>your</strong>"), 1) // the page shows the answer once
 	p.Shows(`/files/out/poem.md?v=`, ">poem.md</span>")
@@ -49,7 +54,8 @@ func TestTaskPage(t *testing.T) {
 	is.True(strings.HasPrefix(b.Get("/tasks/all/raw/0/output").Header.Get("Content-Type"), "text/plain"))
 	is.Equal(b.Get("/tasks/all/raw/0/0/parts/0").Body, "Let me see.")
 	is.True(strings.Contains(b.Get("/tasks/all/raw/0/0/calls/0/input").Body, `"content": "# Poem"`))
-	for _, path := range []string{"/turns/1", "/turns/x", "/calls/0/9/0", "/calls/0/0/1", "/calls/0/0/-1", "/raw/", "/raw/0", "/raw/0/x", "/raw/0/0",
+	for _, path := range []string{"/turns/1", "/turns/x", "/calls/0/9/0", "/calls/0/0/1", "/calls/0/0/-1", "/raw/",
+		"/raw/0", "/raw/0/x", "/raw/0/0",
 		"/raw/0/0/0/0", "/raw/0/0/parts/9", "/raw/0/0/calls/0/x", "/raw/0/0/calls/0/input/x", "/raw/9/input", "/raw/0/99999999999999999999/feedback"} {
 		is.Equal(b.Get("/tasks/all"+path).Status, 404)
 	}
@@ -58,18 +64,22 @@ func TestTaskPage(t *testing.T) {
 // TestTaskEnds checks that the page explains how turns ended.
 func TestTaskEnds(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
-	w := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe", OutputSchema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "json", Title: "Count", Input: "Count." + "\n\n" + dashboardtest.Scripted(`json {"n":7}`)})
+	w := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe",
+		OutputSchema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "json", Title: "Count",
+		Input: "Count." + "\n\n" + dashboardtest.Scripted(`json {"n":7}`)})
 	p := b.Get("/tasks/json")
 	p.Shows("Structured output", "&#34;n&#34;: 7")
 	is.Equal(strings.Count(p.Body, "&#34;n&#34;"), 2) // in the script and as the output, but not as an answer
 
 	free := s.Worker(s.Owner, workers.NewWorker{Title: "Free"})
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: free.ID, TaskID: "failed", Input: dashboardtest.Scripted("fail 400 the model is on strike")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: free.ID, TaskID: "failed",
+		Input: dashboardtest.Scripted("fail 400 the model is on strike")})
 	b.Get("/tasks/failed").Shows("Failed.", "The model is on strike.", "Try again</button>")
 
 	n := store.NewTurn{Caller: s.Owner.Caller, WorkerID: free.ID, TaskID: "short", Budget: store.BudgetLow,
-		Input: dashboardtest.Scripted(slices.Repeat([]string{dashboardtest.Calling("list_files"), dashboardtest.Calling("list_files", "path", ".")}, 10)...)}
+		Input: dashboardtest.Scripted(slices.Repeat([]string{dashboardtest.Calling("list_files"),
+			dashboardtest.Calling("list_files", "path", ".")}, 10)...)}
 	_, err := s.Store.CreateTurn(t.Context(), n)
 	is.NoErr(err)
 	s.Runner.Wake()
@@ -82,15 +92,18 @@ func TestLongTask(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
 	w := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe"})
 	quotes := strings.Repeat(`"<&>' `, 2000)
-	turn := s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "long", Input: quotes + "\n\n" + dashboardtest.Scripted(
-		"repeat 30", dashboardtest.Calling("write_file", "path", "a.txt", "content", quotes[:800]),
-		dashboardtest.Calling("write_file", "path", "a.txt", "content", quotes[:801]), // more equal calls in a row would count as a loop
-		"repeat 29", dashboardtest.Calling("write_file", "path", "a.txt", "content", quotes[:800]),
-		"repeat 3", "think "+quotes, "repeat 3", "say "+quotes)})
+	turn := s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "long",
+		Input: quotes + "\n\n" + dashboardtest.Scripted(
+			"repeat 30", dashboardtest.Calling("write_file", "path", "a.txt", "content", quotes[:800]),
+			dashboardtest.Calling("write_file", "path", "a.txt", "content",
+				quotes[:801]), // more equal calls in a row would count as a loop
+			"repeat 29", dashboardtest.Calling("write_file", "path", "a.txt", "content", quotes[:800]),
+			"repeat 3", "think "+quotes, "repeat 3", "say "+quotes)})
 	is.Equal(turn.Status, store.Completed)
 	is.Equal(turn.Usage.Steps, int64(61))
 	for i := range 15 {
-		s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "long", Input: fmt.Sprint("turn ", i, " ", quotes[:6000], "\n\n", dashboardtest.Scripted("say "+quotes[:9000]))})
+		s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "long", Input: fmt.Sprint("turn ", i, " ", quotes[:6000],
+			"\n\n", dashboardtest.Scripted("say "+quotes[:9000]))})
 	}
 	small := func(path string) dashboardtest.Page {
 		p := b.Get(path)
@@ -130,7 +143,8 @@ func TestFollowUp(t *testing.T) {
 	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "talk", Input: dashboardtest.Scripted("say one")})
 	token := regexp.MustCompile(`name="token" value="([^"]+)"`).FindStringSubmatch(b.Get("/tasks/talk").Body)[1]
 	for range 2 {
-		p := b.Send(b.Form("/tasks/talk", []string{"token", token, "input", dashboardtest.Scripted(dashboardtest.Calling("read_file", "path", "notes.txt"), "say {{last}}"),
+		p := b.Send(b.Form("/tasks/talk", []string{"token", token, "input",
+			dashboardtest.Scripted(dashboardtest.Calling("read_file", "path", "notes.txt"), "say {{last}}"),
 			"budget", "low"}, "notes.txt", "remember the milk"))
 		is.Equal(p.Status, 303)
 		is.Equal(p.Location(), "/tasks/talk#newest")
@@ -146,7 +160,8 @@ func TestFollowUp(t *testing.T) {
 	is.Equal(p.Status, 303) // the form comes from the browser's history, and has another text
 	is.Equal(s.Ended("talk").Input, "line\nanother")
 
-	for name, fields := range map[string][]string{"empty": {"input", ""}, "budget": {"input", "kept text", "budget", "huge"}} {
+	for name, fields := range map[string][]string{"empty": {"input", ""}, "budget": {"input", "kept text", "budget",
+		"huge"}} {
 		p := b.Send(b.Form("/tasks/talk", fields))
 		p.Answers(422).Shows(map[string]string{"empty": "is required", "budget": "kept text"}[name])
 	}
@@ -154,7 +169,8 @@ func TestFollowUp(t *testing.T) {
 	for i := range tooMany {
 		tooMany[i] = "a.txt"
 	}
-	b.FollowUp("talk", "Keep these words", tooMany...).Answers(422).Shows("A request has at most 20 files.", "Keep these words</textarea>")
+	b.FollowUp("talk", "Keep these words", tooMany...).Answers(422).Shows("A request has at most 20 files.",
+		"Keep these words</textarea>")
 	r := b.Form("/tasks/talk", []string{"input", "cut"})
 	r.Header.Set("Content-Type", "multipart/form-data; boundary=other")
 	is.Equal(b.Send(r).Status, 400)
@@ -179,7 +195,8 @@ func TestCancelTask(t *testing.T) {
 	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "slow", Input: dashboardtest.Scripted("wait 1h", "say never")})
 	s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: "slow", Input: dashboardtest.Scripted("say queued")})
 	p := b.Get("/tasks/slow")
-	p.Shows(`<script src="/assets/`, `live.js"`, "Stop</button>", `<noscript><meta http-equiv="refresh" content="10"></noscript>`)
+	p.Shows(`<script src="/assets/`, `live.js"`, "Stop</button>",
+		`<noscript><meta http-equiv="refresh" content="10"></noscript>`)
 	// Ended turns have no live part.
 	ordertest.Below(is, strings.Index(p.Body, `id="turn-0"`), strings.Index(p.Body, `id="flow-1"`))
 	p.Shows(`id="turn-2"`, `id="flow-2"`, "Queued")
@@ -190,7 +207,8 @@ func TestCancelTask(t *testing.T) {
 	is.Equal(cancelled.Location(), "/tasks/slow?done=task-cancelled")
 	is.Equal(s.Ended("slow").Status, store.Aborted)
 	events := b.Get(stream).Body
-	is.True(strings.Contains(events, `"end-1"`) && strings.Contains(events, `"end-2"`) && strings.HasSuffix(events, "data: [DONE]\n\n"))
+	is.True(strings.Contains(events, `"end-1"`) && strings.Contains(events, `"end-2"`) && strings.HasSuffix(events,
+		"data: [DONE]\n\n"))
 	is.Equal(strings.Contains(events, `"turn-0"`), false) // it begins after the pieces that the page has
 	after := b.Get("/tasks/slow?done=task-cancelled")
 	after.Shows("The task is cancelled.", "Cancelled.", "Cancelled</span>")
@@ -203,14 +221,17 @@ func TestApprovalPage(t *testing.T) {
 	is, s := dashboardtest.OnSite(t)
 	s.Join("mo@example.com", people.RoleMember)
 	b, member := s.SignIn("ann@example.com"), s.SignIn("mo@example.com")
-	w := s.Worker(s.Owner, workers.NewWorker{Title: "Careful", Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
+	w := s.Worker(s.Owner, workers.NewWorker{Title: "Careful",
+		Settings: workers.Settings{ApprovalTools: []string{"write_file"}}})
 	asked := func(id string) string {
-		s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: id, Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "<b>.txt", "content", "x"), "say over")})
+		s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: id,
+			Input: dashboardtest.Scripted(dashboardtest.Calling("write_file", "path", "<b>.txt", "content", "x"), "say over")})
 		return s.Approval(id)
 	}
 	id := asked("yes")
 	b.Get("/tasks/yes").
-		Shows("Write &lt;b&gt;.txt?", `<span class="pill">write_file</span>`, `action="/tasks/yes/approvals/`+id+`"`, "waits for approval")
+		Shows("Write &lt;b&gt;.txt?", `<span class="pill">write_file</span>`, `action="/tasks/yes/approvals/`+id+`"`,
+			"waits for approval")
 	b.Get("/tasks").Shows("Waiting for you", `href="/tasks/yes"`)
 	other := member.Get("/tasks/yes")
 	other.Shows("Write &lt;b&gt;.txt?", "an Owner or an Admin must decide")
@@ -226,7 +247,8 @@ func TestApprovalPage(t *testing.T) {
 
 	id = asked("no")
 	is.Equal(b.Post("/tasks/no/approvals/"+id, "decision", "deny", "reason", strings.Repeat("x", 1001)).Status, 422)
-	is.Equal(b.Post("/tasks/no/approvals/"+id, "decision", "deny", "reason", "not <that> file").Location(), "/tasks/no?done=call-denied")
+	is.Equal(b.Post("/tasks/no/approvals/"+id, "decision", "deny", "reason", "not <that> file").Location(),
+		"/tasks/no?done=call-denied")
 	is.Equal(s.Ended("no").Status, store.Completed)
 	b.Get("/tasks/no").Shows("Denied by", "Not &lt;that&gt; file.", "a person has denied this call")
 }
@@ -238,7 +260,8 @@ func TestQuestionPage(t *testing.T) {
 	b, member := s.SignIn("ann@example.com"), s.SignIn("mo@example.com")
 	w := s.Worker(s.Owner, workers.NewWorker{Title: "Curious"})
 	ask := func(id, question string) string {
-		s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: id, Input: dashboardtest.Scripted("tool ask_user "+question, "say It is {{last}}")})
+		s.Begin(s.Owner, store.NewTurn{WorkerID: w.ID, TaskID: id, Input: dashboardtest.Scripted("tool ask_user "+question,
+			"say It is {{last}}")})
 		return s.Approval(id)
 	}
 	id := ask("one", `{"question": "Which <b>?", "choices": ["red & hot", "blue"]}`)
@@ -282,7 +305,8 @@ func TestManyApprovals(t *testing.T) {
 	step := store.Step{Attempt: 1, Finish: "tool-calls", Model: "m", StartedAt: time.Now(), CompletedAt: time.Now()}
 	for i := range int64(32) {
 		input := fmt.Sprintf(`{"n":%d,"command":%q}`, i, strings.Repeat("<rm> ", 600))
-		step.Parts = append(step.Parts, store.Part{Type: store.PartToolCall, CallID: fmt.Sprint("c", i), ToolName: "shell", Input: []byte(input)})
+		step.Parts = append(step.Parts, store.Part{Type: store.PartToolCall, CallID: fmt.Sprint("c", i), ToolName: "shell",
+			Input: []byte(input)})
 		step.Approvals = append(step.Approvals, store.Approval{ID: db.NewID("apr", time.Now()), Call: i})
 	}
 	is.NoErr(st.JournalStep(ctx, claim, step))
@@ -307,7 +331,8 @@ func TestUnmadeCallIsNoText(t *testing.T) {
 	is, ctx, st := is.New(t), t.Context(), storetest.Open(t, store.Options{})
 	claim := dashboardtest.Claimed(t, st, store.NewTurn{TaskID: "told", Input: "go"})
 	now := time.Now()
-	step := store.Step{Attempt: 1, Parts: []store.Part{{Type: store.PartText, Text: "I write it."}, {Type: store.PartUnmade, Text: "<tool_call>{"}},
+	step := store.Step{Attempt: 1, Parts: []store.Part{{Type: store.PartText, Text: "I write it."},
+		{Type: store.PartUnmade, Text: "<tool_call>{"}},
 		Finish: store.FinishMistake, Feedback: "Its arguments are wrong.", Model: "m", StartedAt: now, CompletedAt: now.Add(time.Second)}
 	is.NoErr(st.JournalStep(ctx, claim, step))
 	step.Seq, step.Feedback = 1, "The server could not read it: raw='[tool_code"
@@ -322,7 +347,8 @@ func TestUnmadeCallIsNoText(t *testing.T) {
 	p.Shows("I write it.", "Its arguments are wrong.", "I try.", "Done.")
 	is.True(!p.Has("tool_call"))
 	is.True(!p.Has("tool_code")) // the error of a server that could not read the call
-	b.Get("/tasks/told/turns/0").Shows("I write it.", "Tool call that could not be made", "&lt;tool_call&gt;{", "raw=&#39;[tool_code")
+	b.Get("/tasks/told/turns/0").Shows("I write it.", "Tool call that could not be made", "&lt;tool_call&gt;{",
+		"raw=&#39;[tool_code")
 	b.Get("/tasks/told/raw/0/0/parts/1").Shows("<tool_call>{")
 }
 
@@ -333,11 +359,13 @@ func TestCompactionNotes(t *testing.T) {
 	is, ctx, st := is.New(t), t.Context(), storetest.Open(t, store.Options{})
 	claim := dashboardtest.Claimed(t, st, store.NewTurn{TaskID: "full", Input: "go"})
 	now := time.Now()
-	step := store.Step{Attempt: 1, Parts: []store.Part{{Type: store.PartText, Text: "One."}}, Finish: "stop", Feedback: "Call a <tool>.", Model: "m", StartedAt: now, CompletedAt: now.Add(time.Second)}
+	step := store.Step{Attempt: 1, Parts: []store.Part{{Type: store.PartText, Text: "One."}}, Finish: "stop",
+		Feedback: "Call a <tool>.", Model: "m", StartedAt: now, CompletedAt: now.Add(time.Second)}
 	is.NoErr(st.JournalStep(ctx, claim, step))
 	for _, m := range []store.Compaction{
 		{Kind: store.CompactionCut, CutTo: 2048, Items: 3}, {Kind: store.CompactionFiles, Items: 1},
-		{Kind: store.CompactionSummary, Items: 12, Summary: "They spoke of <b>rivers</b>.", Refused: true}, {Kind: store.CompactionOmission, Items: 4, Summary: "left out"},
+		{Kind: store.CompactionSummary, Items: 12, Summary: "They spoke of <b>rivers</b>.",
+			Refused: true}, {Kind: store.CompactionOmission, Items: 4, Summary: "left out"},
 	} {
 		m.Step, m.Model, m.TokensBefore, m.TokensAfter, m.StartedAt, m.CompletedAt = 1, "small-model", 9000, 4000, now, now
 		is.NoErr(st.JournalCompaction(ctx, claim, m))
@@ -349,7 +377,8 @@ func TestCompactionNotes(t *testing.T) {
 	p := dashboardtest.NewOf(t, st).SignIn("ann@example.com").Get("/tasks/full")
 	p.Shows("3 long tool outputs were truncated to 2.0 KiB each. The conversation was shortened to fit small-model, from about 9,000 to 4,000 tokens.")
 	p.Shows("1 attached file is listed by name only.")
-	p.Shows("12 earlier model calls were summarised. The conversation was too long for small-model", "They spoke of &lt;b&gt;rivers&lt;/b&gt;.")
+	p.Shows("12 earlier model calls were summarised. The conversation was too long for small-model",
+		"They spoke of &lt;b&gt;rivers&lt;/b&gt;.")
 	p.Shows("4 earlier model calls were left out")
 	p.Shows("Feedback to the model", "Call a &lt;tool&gt;.")
 	ordertest.Below(is, strings.Index(p.Body, "One."), strings.Index(p.Body, "were summarised"))

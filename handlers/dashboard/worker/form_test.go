@@ -16,7 +16,8 @@ import (
 
 func TestFormWorker(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
-	form := map[string]string{"title": "Clerk", "instructions": "Be brief.", "outputSchema": ` {"type": "object"} `, "model": "offline", "mcpTools": "crm"}
+	form := map[string]string{"title": "Clerk", "instructions": "Be brief.", "outputSchema": ` {"type": "object"} `,
+		"model": "offline", "mcpTools": "crm"}
 	post := func(path string) dashboardtest.Page {
 		var fields []string
 		for name, v := range form {
@@ -53,7 +54,8 @@ func TestFormWorker(t *testing.T) {
 	is.Equal(last.Title+last.Summary+string(last.Visibility), "Chief clerkxprivate")
 
 	p := b.Post(settings, "outputSchema", "{", "summary", strings.Repeat("x", 81), "effort", "most", "temperature", "warm")
-	p.Answers(http.StatusUnprocessableEntity).Shows(`id="e-summary"`, `id="e-title"`, `id="e-outputSchema"`, `id="e-effort"`, `id="e-temperature"`) // all faults at once
+	p.Answers(http.StatusUnprocessableEntity).Shows(`id="e-summary"`, `id="e-title"`, `id="e-outputSchema"`,
+		`id="e-effort"`, `id="e-temperature"`) // all faults at once
 }
 
 func TestFormWorkerOnce(t *testing.T) {
@@ -98,12 +100,17 @@ func TestTwoPeopleEdit(t *testing.T) {
 			http.StatusSeeOther, "Mine. Clerk offline", "", ""},
 		"different, of no version": {workers.Patch{Title: new("Theirs")}, []string{"instructions", "Mine."},
 			http.StatusSeeOther, "Mine. Theirs ", "", ""},
-		"the same field": {workers.Patch{Instructions: new("Theirs."), Model: new("offline")}, []string{"instructions", "Mine."},
+		"the same field": {workers.Patch{Instructions: new("Theirs."), Model: new("offline")}, []string{"instructions",
+			"Mine."},
 			http.StatusConflict, "Theirs. Clerk offline", "Theirs.", "Mine."},
-		"the same title":      {workers.Patch{Title: new("Theirs")}, []string{"title", "Mine"}, http.StatusConflict, "Be brief. Theirs ", "Theirs", "Mine"},
-		"the same value":      {workers.Patch{Instructions: new("Same.")}, []string{"instructions", "Same."}, http.StatusSeeOther, "Same. Clerk ", "", ""},
-		"nothing":             {workers.Patch{Instructions: new("Theirs.")}, nil, http.StatusSeeOther, "Theirs. Clerk ", "", ""},
-		"tools and approvals": {workers.Patch{ApprovalTools: &[]string{"shell"}}, []string{"toolsMode", "only", "tools", "read_file"}, http.StatusSeeOther, "Be brief. Clerk  read_file shell", "", ""},
+		"the same title": {workers.Patch{Title: new("Theirs")}, []string{"title", "Mine"}, http.StatusConflict,
+			"Be brief. Theirs ", "Theirs", "Mine"},
+		"the same value": {workers.Patch{Instructions: new("Same.")}, []string{"instructions", "Same."},
+			http.StatusSeeOther, "Same. Clerk ", "", ""},
+		"nothing": {workers.Patch{Instructions: new("Theirs.")}, nil, http.StatusSeeOther, "Theirs. Clerk ", "",
+			""},
+		"tools and approvals": {workers.Patch{ApprovalTools: &[]string{"shell"}}, []string{"toolsMode", "only", "tools",
+			"read_file"}, http.StatusSeeOther, "Be brief. Clerk  read_file shell", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)

@@ -18,7 +18,8 @@ func TestImportPage(t *testing.T) {
 	made := s.MadeWorker(b.Send(b.Form("/import", []string{"token", "one"}, "worker.yaml", file.Body)))
 	is.True(made.ID != wrk.ID)
 	is.Equal(made.Instructions, wrk.Instructions)
-	made = s.MadeWorker(b.Send(b.Form("/import", []string{"token", "two", "file", strings.ReplaceAll(file.Body, "\n", "\r\n")})))
+	made = s.MadeWorker(b.Send(b.Form("/import", []string{"token", "two", "file", strings.ReplaceAll(file.Body, "\n",
+		"\r\n")})))
 	is.Equal(made.Instructions, wrk.Instructions)
 	p := b.Send(b.Form("/import", []string{"token", "three", "file", "journeyman: 1\ntitel: " + dashboardtest.Hostile}))
 	p.Answers(422).Shows("titel: is not a field") // the field and the rule

@@ -35,15 +35,20 @@ func TestScheduleIsMade(t *testing.T) {
 		when store.When
 		says []string
 	}{
-		"cron": {[]string{"when.type", "cron", "when.cron", " 0 9 * * 1-5 "}, store.When{Type: store.CronType, Cron: "0 9 * * 1-5"},
+		"cron": {[]string{"when.type", "cron", "when.cron", " 0 9 * * 1-5 "}, store.When{Type: store.CronType,
+			Cron: "0 9 * * 1-5"},
 			[]string{"cron 0 9 * * 1-5", "09:00:00 CE"}},
-		"cron of a zone": {[]string{"when.type", "cron", "when.cron", "CRON_TZ=Asia/Tokyo 0 9 * * *"}, store.When{Type: store.CronType, Cron: "CRON_TZ=Asia/Tokyo 0 9 * * *"},
+		"cron of a zone": {[]string{"when.type", "cron", "when.cron", "CRON_TZ=Asia/Tokyo 0 9 * * *"},
+			store.When{Type: store.CronType, Cron: "CRON_TZ=Asia/Tokyo 0 9 * * *"},
 			[]string{"09:00:00 JST"}},
-		"interval": {[]string{"when.type", "interval", "when.intervalSeconds", "1.5", "intervalUnit", "3600"}, store.When{Type: store.Interval, IntervalSeconds: 5400},
+		"interval": {[]string{"when.type", "interval", "when.intervalSeconds", "1.5", "intervalUnit", "3600"},
+			store.When{Type: store.Interval, IntervalSeconds: 5400},
 			[]string{"every 90 minutes"}},
-		"date": {[]string{"when.type", "scheduled", "when.date", later.Format("2006-01-02T15:04")}, store.When{Type: store.Scheduled, Date: later.UTC()},
+		"date": {[]string{"when.type", "scheduled", "when.date", later.Format("2006-01-02T15:04")},
+			store.When{Type: store.Scheduled, Date: later.UTC()},
 			[]string{"once, at " + later.Format("Mon 2 Jan 2006 15:04:05 MST")}},
-		"delay": {[]string{"when.type", "delayed", "when.delayInSeconds", "1", "delayUnit", "86400"}, store.When{Type: store.Delayed, DelaySeconds: 86400},
+		"delay": {[]string{"when.type", "delayed", "when.delayInSeconds", "1", "delayUnit", "86400"},
+			store.When{Type: store.Delayed, DelaySeconds: 86400},
 			[]string{"once, 1 day after creation"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,14 +112,19 @@ func TestScheduleRefused(t *testing.T) {
 		form []string
 		id   string // of the field with the fault
 	}{
-		"no kind":        {[]string{"when.type", ""}, ""},
-		"cron":           {[]string{"when.type", "cron", "when.cron", "61 * * * *"}, "e-when.cron"},
-		"never":          {[]string{"when.type", "cron", "when.cron", "0 0 30 2 *"}, "e-when.cron"},
-		"no number":      {[]string{"when.type", "interval", "when.intervalSeconds", "soon", "intervalUnit", "60"}, "e-when.intervalSeconds"},
-		"not a number":   {[]string{"when.type", "interval", "when.intervalSeconds", "NaN", "intervalUnit", "60"}, "e-when.intervalSeconds"},
-		"too short":      {[]string{"when.type", "interval", "when.intervalSeconds", "0", "intervalUnit", "60"}, "e-when.intervalSeconds"},
-		"endless":        {[]string{"when.type", "delayed", "when.delayInSeconds", "1e300", "delayUnit", "86400"}, "e-when.delayInSeconds"},
-		"no unit":        {[]string{"when.type", "delayed", "when.delayInSeconds", "1", "delayUnit", "x"}, "e-when.delayInSeconds"},
+		"no kind": {[]string{"when.type", ""}, ""},
+		"cron":    {[]string{"when.type", "cron", "when.cron", "61 * * * *"}, "e-when.cron"},
+		"never":   {[]string{"when.type", "cron", "when.cron", "0 0 30 2 *"}, "e-when.cron"},
+		"no number": {[]string{"when.type", "interval", "when.intervalSeconds", "soon", "intervalUnit", "60"},
+			"e-when.intervalSeconds"},
+		"not a number": {[]string{"when.type", "interval", "when.intervalSeconds", "NaN", "intervalUnit", "60"},
+			"e-when.intervalSeconds"},
+		"too short": {[]string{"when.type", "interval", "when.intervalSeconds", "0", "intervalUnit", "60"},
+			"e-when.intervalSeconds"},
+		"endless": {[]string{"when.type", "delayed", "when.delayInSeconds", "1e300", "delayUnit", "86400"},
+			"e-when.delayInSeconds"},
+		"no unit": {[]string{"when.type", "delayed", "when.delayInSeconds", "1", "delayUnit", "x"},
+			"e-when.delayInSeconds"},
 		"past":           {[]string{"when.type", "scheduled", "when.date", "2001-01-01T00:00"}, "e-when.date"},
 		"no date":        {[]string{"when.type", "scheduled", "when.date", dashboardtest.Hostile}, "e-when.date"},
 		"no instruction": {[]string{"when.type", "cron", "when.cron", "* * * * *", "input", " "}, "e-input"},
@@ -145,7 +155,8 @@ func TestScheduleButtons(t *testing.T) {
 	w := s.Worker(s.Owner, workers.NewWorker{})
 	path := "/workers/" + w.ID + "/schedules"
 	b.Get(path).Shows("There are no schedules yet", "curl "+s.URL+"/api/workers/"+w.ID+"/schedules")
-	b.Post(path, "input", dashboardtest.Scripted("say done"), "budget", "low", "when.type", "interval", "when.intervalSeconds", "1", "intervalUnit", "3600")
+	b.Post(path, "input", dashboardtest.Scripted("say done"), "budget", "low", "when.type", "interval",
+		"when.intervalSeconds", "1", "intervalUnit", "3600")
 	own := b.Get(path).Schedules()[0]
 
 	is.Equal(b.Post(own+"/pause").Location(), path+"?done=schedule-paused")
@@ -201,9 +212,10 @@ func TestPreviewRuns(t *testing.T) {
 		"interval":   {"when.type=interval&when.intervalSeconds=2&intervalUnit=3600", http.StatusOK, 5, ":"},
 		"once":       {"when.type=scheduled&when.date=2090-01-31T09:00", http.StatusOK, 1, "Tue 31 Jan 2090 09:00:00 UTC"},
 		"wrong cron": {"when.type=cron&when.cron=x", http.StatusUnprocessableEntity, 1, ""},
-		"no number":  {"when.type=delayed&when.delayInSeconds=x&delayUnit=1", http.StatusUnprocessableEntity, 1, "must be a number"},
-		"past":       {"when.type=scheduled&when.date=2001-01-31T09:00", http.StatusUnprocessableEntity, 1, "future"},
-		"nothing":    {"", http.StatusUnprocessableEntity, 1, ""},
+		"no number": {"when.type=delayed&when.delayInSeconds=x&delayUnit=1", http.StatusUnprocessableEntity, 1,
+			"must be a number"},
+		"past":    {"when.type=scheduled&when.date=2001-01-31T09:00", http.StatusUnprocessableEntity, 1, "future"},
+		"nothing": {"", http.StatusUnprocessableEntity, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)

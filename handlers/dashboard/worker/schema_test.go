@@ -7,7 +7,8 @@ import (
 )
 
 func FuzzParseSchema(f *testing.F) {
-	for _, text := range []string{"", "{", "{\n\"ü\": x}", `{"type":"object"}`, "[]", "{\"a\": \"\x00\"}", "\n\n\n]", "\xff"} {
+	for _, text := range []string{"", "{", "{\n\"ü\": x}", `{"type":"object"}`, "[]", "{\"a\": \"\x00\"}", "\n\n\n]",
+		"\xff"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -12,7 +12,8 @@ import (
 // TestVersionPages changes a worker, compares its versions and restores the first.
 func TestVersionPages(t *testing.T) {
 	is, s, v := dashboardtest.AsOwner(t)
-	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe", Instructions: "Write.\nBe brief.\n<b>", Settings: workers.Settings{Model: "offline"}})
+	wrk := s.Worker(s.Owner, workers.NewWorker{Title: "Scribe", Instructions: "Write.\nBe brief.\n<b>",
+		Settings: workers.Settings{Model: "offline"}})
 	_, err := s.Store.Workers.UpdateWorker(t.Context(), s.Owner.Caller, wrk.ID, workers.Patch{
 		Instructions: new("Write.\nBe kind.\n<b>"), Model: new(""), ApprovalTools: &[]string{"shell"}})
 	is.NoErr(err)
@@ -20,7 +21,8 @@ func TestVersionPages(t *testing.T) {
 
 	p := v.Get(base + "/versions")
 	is.Equal(p.Status, 200)
-	for _, text := range []string{`instructions <span class="good">+1</span> <span class="bad">−1</span>`, "model the default", "approvals changed", "created"} {
+	for _, text := range []string{`instructions <span class="good">+1</span> <span class="bad">−1</span>`,
+		"model the default", "approvals changed", "created"} {
 		p.Shows(text) // the list shows the differences
 	}
 	p = v.Get(base + "/versions/2")

@@ -49,7 +49,8 @@ func TestWebhookPage(t *testing.T) {
 	is.True(strings.Contains(<-got, "This is a test of the webhook."))
 	is.Equal(len(got), 0)
 	shown := b.Get(p.Location())
-	shown.Shows("POST /hook HTTP/1.1", "X-Service-Token: (hidden)", "This is a test of the webhook.", "418", "the endpoint answered 418", "Send it again", "a test")
+	shown.Shows("POST /hook HTTP/1.1", "X-Service-Token: (hidden)", "This is a test of the webhook.", "418",
+		"the endpoint answered 418", "Send it again", "a test")
 	is.True(shown.Harmless() && shown.Has("&lt;script&gt;alert(1)"))
 	is.True(!shown.Has(renewed.Token) && !shown.Has(renewed.SigningSecret))
 
@@ -68,12 +69,14 @@ func TestExecutionPages(t *testing.T) {
 	w := s.Worker(s.Owner, workers.NewWorker{})
 	_, err := s.Store.SetWebhook(t.Context(), s.Owner.Caller, w.ID, "https://example.com/"+strings.Repeat("x", 2000))
 	is.NoErr(err)
-	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, Title: dashboardtest.Hostile, Input: dashboardtest.Scripted("say done")})
+	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, Title: dashboardtest.Hostile,
+		Input: dashboardtest.Scripted("say done")})
 	due, err := s.Store.DueDeliveries(t.Context(), w.ID, 1)
 	is.NoErr(err)
 	is.Equal(len(due), 1)
 	for range 101 {
-		_, err := s.Store.RecordAttempt(t.Context(), due[0], store.Attempt{ErrorMessage: "the endpoint refused the connection", Request: "POST / HTTP/1.1"})
+		_, err := s.Store.RecordAttempt(t.Context(), due[0],
+			store.Attempt{ErrorMessage: "the endpoint refused the connection", Request: "POST / HTTP/1.1"})
 		is.NoErr(err)
 	}
 	path := "/workers/" + w.ID + "/webhook"
