@@ -5,7 +5,6 @@ import (
 
 	"journeyman/runner/models"
 	"journeyman/runner/view"
-
 	"journeyman/store/workers"
 )
 

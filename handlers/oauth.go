@@ -67,7 +67,7 @@ func (a *API) ownMetadata(r *http.Request) *http.Request {
 func (a *API) oauthRoutes() {
 	on := func(method, pattern string, limit *limiter, h handle) {
 		a.open(method, pattern, func(w http.ResponseWriter, r *request) error {
-			err := limit.take(w, store.Place(serve.ClientAddr(r.Request)))
+			err := limit.take(w, store.NetworkOf(serve.ClientAddr(r.Request)))
 			if err == nil {
 				err = h(w, r)
 			}

@@ -107,5 +107,5 @@ func (d *delivery) network() string {
 	if d.env.Helo == "" || isLoopback(addr) || len(d.relaysAt(addr)) > 0 {
 		return ""
 	}
-	return store.Place(addr)
+	return store.NetworkOf(addr)
 }

@@ -17,7 +17,7 @@ func (d *delivery) forAuthor(ctx context.Context) (context.Context, error) {
 	}
 	c := sandbox.Client{Organization: d.worker().OrganizationID, Sender: caller.UserID, Mail: true}
 	if c.Sender == "" {
-		c.Sender, c.Stranger = store.Place(d.env.RemoteAddr), true
+		c.Sender, c.Stranger = store.NetworkOf(d.env.RemoteAddr), true
 	}
 	return sandbox.ForClient(ctx, c), nil
 }

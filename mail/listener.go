@@ -46,7 +46,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		addr := hostOf(raw.RemoteAddr())
-		c := &conn{Conn: raw, listener: l, addr: addr, network: store.Place(addr), begun: time.Now()}
+		c := &conn{Conn: raw, listener: l, addr: addr, network: store.NetworkOf(addr), begun: time.Now()}
 		if why := l.admit(c); why != "" {
 			l.refusals.Add(why)
 			// The text fits into the socket's buffer, so this loop does not wait for the peer.

@@ -164,7 +164,7 @@ func (s *Server) passOf(addr string) *pass {
 	if isLoopback(addr) || len(s.relaysAt(addr)) > 0 {
 		return nil
 	}
-	return &pass{slots: s.slots, network: store.Place(addr), now: s.cfg.Now}
+	return &pass{slots: s.slots, network: store.NetworkOf(addr), now: s.cfg.Now}
 }
 
 // passKey is the key of the pass of a connection in the context of its mails.

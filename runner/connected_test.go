@@ -19,11 +19,9 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
-	"journeyman/store/storetest"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/storetest"
+	"journeyman/store/workers"
 )
 
 const connectedKey = "sk-connected-0123456789-abcdWXYZ"

@@ -15,9 +15,7 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/gate"
-
 	"journeyman/store/people"
-
 	"journeyman/store/workers"
 )
 

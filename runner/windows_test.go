@@ -7,7 +7,6 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/store/ordertest"
-
 	"journeyman/store/workers"
 )
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"journeyman/store/db"
-
 	"journeyman/store/workers"
 )
 

@@ -12,10 +12,8 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/ordertest"
-	"journeyman/store/storetest"
-
 	"journeyman/store/people"
-
+	"journeyman/store/storetest"
 	"journeyman/store/workers"
 )
 

@@ -9,7 +9,6 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/runner/prompt"
-
 	"journeyman/store/workers"
 )
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"journeyman/runner/model"
-
 	"journeyman/store/workers"
 )
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"journeyman/runner/model"
-
 	"journeyman/store/workers"
 )
 

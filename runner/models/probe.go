@@ -17,7 +17,6 @@ import (
 	"journeyman/runner/prompt"
 	"journeyman/store"
 	"journeyman/store/db"
-
 	"journeyman/store/workers"
 )
 

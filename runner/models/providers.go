@@ -14,10 +14,8 @@ import (
 	"journeyman/store"
 	"journeyman/store/db"
 	"journeyman/store/gate"
-
-	"journeyman/store/workers"
-
 	"journeyman/store/people"
+	"journeyman/store/workers"
 )
 
 // ProviderAddress returns the API address of a kind of provider, or "" if the kind has no

@@ -57,7 +57,7 @@ func (s *Shares) counts(h Holder) []count {
 	if strings.HasPrefix(h.Key, "usr_") {
 		who = "this user"
 	}
-	list := []count{{"k" + h.Key, who, s.most.Key}, {"a" + store.Place(h.Address), "your address", s.most.Address},
+	list := []count{{"k" + h.Key, who, s.most.Key}, {"a" + store.NetworkOf(h.Address), "your address", s.most.Address},
 		{"o" + h.Organization, "the organization", s.most.Organization}}
 	return slices.DeleteFunc(list, func(c count) bool { return len(c.key) == 1 })
 }

@@ -55,7 +55,7 @@ func tooMany(wait time.Duration) error {
 }
 
 // networkKey returns the key that counts the tries from an address.
-func networkKey(addr string) string { return "@" + store.Place(addr) }
+func networkKey(addr string) string { return "@" + store.NetworkOf(addr) }
 
 // begin counts a try. Above a limit it returns a TryLater error, and counts nothing.
 func (t *throttle) begin(email, addr string) error {

@@ -2,10 +2,10 @@ package store
 
 import "net/netip"
 
-// Place returns the network to which limits for a client's address apply, for an address without a
+// NetworkOf returns the network to which limits for a client's address apply, for an address without a
 // port. A client with one IPv6 address usually has a network of 2^64 addresses, so the whole
 // network counts as one client.
-func Place(addr string) string {
+func NetworkOf(addr string) string {
 	ip, err := netip.ParseAddr(addr)
 	if err != nil {
 		return addr

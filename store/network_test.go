@@ -8,7 +8,7 @@ import (
 	"journeyman/store"
 )
 
-func TestPlace(t *testing.T) {
+func TestNetworkOf(t *testing.T) {
 	t.Parallel()
 	for addr, want := range map[string]string{
 		"192.0.2.1":            "192.0.2.1",
@@ -21,6 +21,6 @@ func TestPlace(t *testing.T) {
 		"@":                    "@", // a Unix socket
 		"":                     "",
 	} {
-		is.New(t).Equal(store.Place(addr), want)
+		is.New(t).Equal(store.NetworkOf(addr), want)
 	}
 }
