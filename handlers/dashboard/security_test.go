@@ -145,7 +145,7 @@ func (r route) path(values map[string]string) string {
 }
 
 // registered matches the registration of a page in the source.
-var registered = regexp.MustCompile(`\b[a-z]+\.(On|Open|May)\((?:store\.(\w+), )?"([A-Z]+)", "(/[^"]*)"`)
+var registered = regexp.MustCompile(`\b[a-z]+\.(On|Open|May)\((?:people\.(\w+), )?"([A-Z]+)", "(/[^"]*)"`)
 
 // routes returns all pages that the source registers.
 func routes(t testing.TB) []route {
