@@ -91,7 +91,7 @@ func (a *API) emailsOnce(w http.ResponseWriter, r *request, content []byte,
 	var emails []store.Email
 	// Read with the caller's rights, which may have changed since.
 	for _, id := range strings.Fields(done) {
-		e, err := a.store.Email(r.Context(), r.who.Caller, id)
+		e, err := a.store.Effects.Email(r.Context(), r.who.Caller, id)
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func (a *API) listEmails(w http.ResponseWriter, r *request) error {
 	if q.Check(&f); f.Err() != nil {
 		return f.Err()
 	}
-	emails, next, err := a.store.Emails(r.Context(), r.who.Caller, q)
+	emails, next, err := a.store.Effects.Emails(r.Context(), r.who.Caller, q)
 	return respondPage(w, emails, next, a.emailView, err)
 }
 
@@ -126,11 +126,11 @@ const maxShownSource = 1 << 20
 
 // getEmailByID writes a mail with its source, or the unchanged source alone.
 func (a *API) getEmailByID(w http.ResponseWriter, r *request) error {
-	e, err := a.store.Email(r.Context(), r.who.Caller, r.param("emailId"))
+	e, err := a.store.Effects.Email(r.Context(), r.who.Caller, r.param("emailId"))
 	if err != nil {
 		return err
 	}
-	raw, err := a.store.EmailSource(r.Context(), e)
+	raw, err := a.store.Effects.EmailSource(r.Context(), e)
 	if err != nil {
 		return err
 	}

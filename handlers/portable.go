@@ -37,7 +37,7 @@ func (a *API) ExportWorker(ctx context.Context, c people.Caller, id string) ([]b
 	}
 	hook := ""
 	if w.UserID == c.UserID { // only its creator may see the webhook
-		h, err := a.store.Webhook(ctx, c, id)
+		h, err := a.store.Effects.Webhook(ctx, c, id)
 		if err != nil {
 			return nil, err
 		}

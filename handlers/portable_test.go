@@ -131,7 +131,8 @@ func TestImportRefusals(t *testing.T) {
 func TestExportHoldsNoSecrets(t *testing.T) {
 	is, s := onServer(t, idle)
 	id := s.must(t, "POST", "/api/workers", `{"title":"T"}`).text("id")
-	hook, err := s.store.SetWebhook(t.Context(), s.owner.Caller, id, "https://ann:pw12345@example.com/hook?key=geheim#frag")
+	hook, err := s.store.Effects.SetWebhook(t.Context(), s.owner.Caller, id,
+		"https://ann:pw12345@example.com/hook?key=geheim#frag")
 	is.NoErr(err)
 	file := string(s.must(t, "GET", "/api/workers/"+id+"/export", "").body)
 	is.True(strings.Contains(file, `webhook: "https://example.com/hook"`))
@@ -139,7 +140,7 @@ func TestExportHoldsNoSecrets(t *testing.T) {
 		is.True(!strings.Contains(file, secret)) // the secret is not in the file
 	}
 	made := s.must(t, "POST", "/api/workers/import", file, "Content-Type: application/yaml")
-	fresh, err := s.store.Webhook(t.Context(), s.owner.Caller, made.text("id"))
+	fresh, err := s.store.Effects.Webhook(t.Context(), s.owner.Caller, made.text("id"))
 	is.NoErr(err)
 	is.Equal(fresh.URL, "https://example.com/hook")
 	is.True(fresh.Token != hook.Token && fresh.Token != "") // the new worker has its own secrets

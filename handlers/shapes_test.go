@@ -24,7 +24,7 @@ func (u *unreachable) Send(ctx context.Context, d store.Delivery) (store.Executi
 	a := []store.Attempt{{Success: true, ResponseStatus: 200},
 		{ErrorMessage: "the endpoint refused the connection"}}[u.n%2]
 	a.StartedAt, a.Manual = time.Now(), true
-	return u.store.RecordAttempt(ctx, d, a)
+	return u.store.Effects.RecordAttempt(ctx, d, a)
 }
 
 // TestEveryFieldIsPresent reads every object of the API while most of its fields have no value. Such

@@ -299,7 +299,7 @@ func (w *statusWalk) resumes(k *walkedTask) bool {
 // checkDeliveries checks that the parts of each body agree, and that no body changes later.
 func (w *statusWalk) checkDeliveries() {
 	w.t.Helper()
-	due, err := w.store.DueDeliveries(w.t.Context(), w.worker, 1000)
+	due, err := w.store.Effects.DueDeliveries(w.t.Context(), w.worker, 1000)
 	w.is.NoErr(err)
 	views := w.views()
 	waits := 0 // deliveries about a wait, not an end
@@ -409,7 +409,7 @@ func TestOneCancelIsOneDelivery(t *testing.T) {
 			r.at("error.code")},
 			[]any{"completed", false, "aborted", "aborted", "aborted"})
 	}
-	due, err := s.store.DueDeliveries(context.Background(), worker, 10)
+	due, err := s.store.Effects.DueDeliveries(context.Background(), worker, 10)
 	is.NoErr(err)
 	is.Equal(len(due), 1)
 	is.Equal(due[0].Type, store.TaskAborted)

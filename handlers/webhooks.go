@@ -21,7 +21,7 @@ func newWebhookView(h store.Webhook) webhookView {
 }
 
 func (a *API) getWebhook(w http.ResponseWriter, r *request) error {
-	h, err := a.store.Webhook(r.Context(), r.who.Caller, r.param("workerId"))
+	h, err := a.store.Effects.Webhook(r.Context(), r.who.Caller, r.param("workerId"))
 	return respondOK(w, newWebhookView(h), err)
 }
 
@@ -39,7 +39,7 @@ func (a *API) putWebhook(w http.ResponseWriter, r *request) error {
 	}
 	workerID := r.param("workerId")
 	if url == nil {
-		_, err := a.store.RemoveWebhook(r.Context(), r.who.Caller, workerID)
+		_, err := a.store.Effects.RemoveWebhook(r.Context(), r.who.Caller, workerID)
 		return respondOK(w, newWebhookView(store.Webhook{}), err)
 	}
 	h, err := a.cfg.Webhooks.Set(r.Context(), r.who.Caller, workerID, *url)
@@ -48,7 +48,7 @@ func (a *API) putWebhook(w http.ResponseWriter, r *request) error {
 
 // deleteWebhook answers with the webhook as it was.
 func (a *API) deleteWebhook(w http.ResponseWriter, r *request) error {
-	was, err := a.store.RemoveWebhook(r.Context(), r.who.Caller, r.param("workerId"))
+	was, err := a.store.Effects.RemoveWebhook(r.Context(), r.who.Caller, r.param("workerId"))
 	return respondOK(w, newWebhookView(was), err)
 }
 
@@ -57,7 +57,7 @@ func (a *API) regenerateToken(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	h, replayed, err := a.store.RenewWebhook(r.Context(), r.who.Caller, r.param("workerId"), key)
+	h, replayed, err := a.store.Effects.RenewWebhook(r.Context(), r.who.Caller, r.param("workerId"), key)
 	return respondReplayed(w, newWebhookView(h), replayed, err)
 }
 
@@ -94,7 +94,7 @@ func (a *API) listExecutions(w http.ResponseWriter, r *request) error {
 		}
 		page = n
 	}
-	list, total, err := a.store.Executions(r.Context(), r.who.Caller, r.param("workerId"), page)
+	list, total, err := a.store.Effects.Executions(r.Context(), r.who.Caller, r.param("workerId"), page)
 	return respondOK(w, map[string]any{"logs": each(list, newExecutionView), "page": page, "totalCount": total,
 		"pageCount": (total + store.ExecutionsPerPage - 1) / store.ExecutionsPerPage}, err)
 }

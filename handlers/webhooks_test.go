@@ -46,7 +46,8 @@ func (o *outside) Send(ctx context.Context, d store.Delivery) (store.Execution, 
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.sent = append(o.sent, d)
-	return o.store().RecordAttempt(ctx, d, store.Attempt{Success: true, ResponseStatus: 200, Manual: true, StartedAt: time.Now()})
+	return o.store().Effects.RecordAttempt(ctx, d, store.Attempt{Success: true, ResponseStatus: 200, Manual: true,
+		StartedAt: time.Now()})
 }
 
 // hooked starts a site with an outside.
@@ -203,7 +204,7 @@ func TestExecutions(t *testing.T) {
 // openapi.yaml.
 func (s *site) delivery(t testing.TB, worker string) (store.Delivery, response) {
 	t.Helper()
-	due, err := s.store.DueDeliveries(t.Context(), worker, 100)
+	due, err := s.store.Effects.DueDeliveries(t.Context(), worker, 100)
 	if err != nil || len(due) == 0 {
 		t.Fatalf("%d deliveries, %v", len(due), err)
 	}
@@ -251,7 +252,7 @@ func TestDeliveryBody(t *testing.T) {
 	is := is.New(t)
 	worker := s.newWorker(t, fields{})
 	s.must(t, "PUT", "/api/workers/"+worker+"/webhook", `{"url":"https://a.example/"}`)
-	d, err := s.store.CreateTestDelivery(t.Context(), s.owner.Caller, worker)
+	d, err := s.store.Effects.CreateTestDelivery(t.Context(), s.owner.Caller, worker)
 	is.NoErr(err)
 	body := s.deliveryBody(t, d)
 	is.Equal(body.at("test"), true)
@@ -321,11 +322,11 @@ func TestDeletedAndArchivedAreSilent(t *testing.T) {
 			begin("runs", scripted("say later"))
 			begin("asks", scripted(`tool ask_user {"question": "Which?"}`))
 			storetest.Eventually(t, "the question", func() bool {
-				due, err := s.store.DueDeliveries(t.Context(), worker, 9)
+				due, err := s.store.Effects.DueDeliveries(t.Context(), worker, 9)
 				return err == nil && len(due) == 1
 			})
 			d, _ := s.delivery(t, worker)
-			e, err := s.store.RecordAttempt(t.Context(), d, store.Attempt{ErrorMessage: "no", Retry: time.Now()})
+			e, err := s.store.Effects.RecordAttempt(t.Context(), d, store.Attempt{ErrorMessage: "no", Retry: time.Now()})
 			is.NoErr(err)
 			for _, task := range []string{"runs", "asks"} {
 				s.must(t, tt.method, strings.NewReplacer("WORKER", worker, "TASK", task).Replace(tt.path), "")
@@ -337,7 +338,7 @@ func TestDeletedAndArchivedAreSilent(t *testing.T) {
 				is.Equal(s.must(t, "GET", "/api/tasks/"+task, "").text("task.status"), "aborted")
 				s.must(t, "POST", "/api/tasks/"+task+"/cancel", "") // there is nothing to cancel, and that is no error
 			}
-			due, err := s.store.DueDeliveries(t.Context(), worker, 9)
+			due, err := s.store.Effects.DueDeliveries(t.Context(), worker, 9)
 			is.NoErr(err)
 			is.Equal(len(due), 0)
 			is.Equal(s.do(t, "POST", hook+"/executions/"+e.ID+"/redeliver", "").refused(), tt.status)
@@ -373,7 +374,7 @@ func TestWaitingDelivery(t *testing.T) {
 	// suspension.
 	waits := func(what string, deliveries int) {
 		storetest.Eventually(t, what, func() bool {
-			due, err := s.store.DueDeliveries(t.Context(), worker, 100)
+			due, err := s.store.Effects.DueDeliveries(t.Context(), worker, 100)
 			return err == nil && len(due) == deliveries && open().size("items") == 1
 		})
 	}
@@ -391,7 +392,7 @@ func TestWaitingDelivery(t *testing.T) {
 	storetest.Eventually(t, "the end", func() bool { return s.must(t, "GET", "/api/tasks/waits", "").text("task.status") == "completed" })
 	is.Equal(string(s.deliveryBody(t, asked).body), string(body.body)) // each attempt has the same body
 	is.Equal(string(s.deliveryBody(t, second).body), string(next.body))
-	due, err := s.store.DueDeliveries(t.Context(), worker, 100)
+	due, err := s.store.Effects.DueDeliveries(t.Context(), worker, 100)
 	is.NoErr(err)
 	is.Equal(len(due), 3) // the two waits and the end
 }

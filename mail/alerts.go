@@ -88,5 +88,5 @@ func (d *delivery) bounceAlerts(ctx context.Context) error {
 	if d.header.Automatic != message.AutoBounce {
 		return nil
 	}
-	return d.cfg.Store.BounceAlert(ctx, message.ReplyIDs(d.raw), message.BounceReason(d.header, d.raw))
+	return d.cfg.Store.Effects.BounceAlert(ctx, message.ReplyIDs(d.raw), message.BounceReason(d.header, d.raw))
 }

@@ -21,7 +21,7 @@ func TestAlertMail(t *testing.T) {
 	clock := func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
 	h := newHub(t, false)
 	p := newPostWith(t, false, store.Options{Now: clock}, func(c *Config) { c.Relay, c.Now = h.relay, clock })
-	_, err := p.store.AddAlertChannel(t.Context(), p.owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
+	_, err := p.store.Effects.AddAlertChannel(t.Context(), p.owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
 		Topics: store.AlertTopics(), Frequency: store.AlertNow})
 	is.NoErr(err)
 	_, err = p.store.CreateTurn(t.Context(), store.NewTurn{Caller: p.owner.Caller, WorkerID: p.worker.ID, Budget: store.BudgetLow,
@@ -29,11 +29,11 @@ func TestAlertMail(t *testing.T) {
 	is.NoErr(err)
 	p.runner.Wake()
 	storetest.Eventually(t, "the alert", func() bool {
-		_, ok, err := p.store.AlertsDue(t.Context())
+		_, ok, err := p.store.Effects.AlertsDue(t.Context())
 		return err == nil && ok
 	})
 	skew.Store(int64(time.Minute))
-	n, err := p.store.MakeAlertMessages(t.Context(), 5)
+	n, err := p.store.Effects.MakeAlertMessages(t.Context(), 5)
 	is.NoErr(err)
 	is.Equal(n, 1)
 	storetest.Eventually(t, "the mail", func() bool { return h.count() == 1 })
@@ -58,7 +58,7 @@ func TestAlertMail(t *testing.T) {
 		"Diagnostic-Code: smtp; 550 5.1.1 no such user\n\n--b\nContent-Type: text/rfc822-headers\n\nMessage-ID: <"+e.ID+"@"+domain+">\n--b--",
 		"From: MAILER-DAEMON@example.net", "MIME-Version: 1.0", `Content-Type: multipart/report; report-type=delivery-status; boundary=b`)
 	is.Equal(p.send("", "postmaster@"+domain, report), "250 2.0.0 OK: queued")
-	list, err := p.store.AlertChannels(t.Context(), p.owner.Caller)
+	list, err := p.store.Effects.AlertChannels(t.Context(), p.owner.Caller)
 	is.NoErr(err)
 	is.Equal(list[0].Last.Status, "bounced")
 	is.Equal(list[0].Last.Answer, "550 5.1.1 no such user")

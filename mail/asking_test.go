@@ -223,7 +223,7 @@ func TestApprovalByMail(t *testing.T) {
 
 	// The body of a sent mail is deleted, and only its recipient can see that it existed.
 	mails := p.replies(1, store.EmailSent)
-	source, err := p.store.EmailSource(t.Context(), mails[0])
+	source, err := p.store.Effects.EmailSource(t.Context(), mails[0])
 	is.NoErr(err)
 	is.Equal(len(source), 0)
 

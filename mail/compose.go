@@ -72,7 +72,7 @@ func (b *boundWriter) Write(p []byte) (int, error) {
 
 // original returns the header of the mail that a reply answers.
 func (s *Server) original(ctx context.Context, r store.Reply) (message.Header, error) {
-	source, err := s.cfg.Store.EmailSource(ctx, r.Inbound)
+	source, err := s.cfg.Store.Effects.EmailSource(ctx, r.Inbound)
 	if err != nil {
 		return message.Header{}, err
 	}

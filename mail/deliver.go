@@ -88,7 +88,7 @@ func (d *delivery) bounceReplies(ctx context.Context) error {
 	}
 	reason := message.BounceReason(d.header, d.raw)
 	for _, r := range d.env.To {
-		if err := d.cfg.Store.BounceReply(ctx, r.worker, replies, reason); err != nil {
+		if err := d.cfg.Store.Effects.BounceReply(ctx, r.worker, replies, reason); err != nil {
 			return err
 		}
 	}

@@ -228,7 +228,7 @@ func (p *post) emails(direction string) (all []store.Email) {
 	p.t.Helper()
 	q := store.EmailQuery{Direction: direction, Limit: 100}
 	for {
-		list, next, err := p.store.Emails(p.t.Context(), p.owner.Caller, q)
+		list, next, err := p.store.Effects.Emails(p.t.Context(), p.owner.Caller, q)
 		is.New(p.t).NoErr(err)
 		if all = append(all, list...); next == "" {
 			slices.Reverse(all)
@@ -260,7 +260,7 @@ func (p *post) replies(n int, states ...store.EmailStatus) []store.Email {
 // source returns a mail's source, parsed.
 func (p *post) source(e store.Email) (*mail.Reader, string) {
 	p.t.Helper()
-	raw, err := p.store.EmailSource(p.t.Context(), e)
+	raw, err := p.store.Effects.EmailSource(p.t.Context(), e)
 	is.New(p.t).NoErr(err)
 	r, err := mail.CreateReader(bytes.NewReader(raw))
 	is.New(p.t).NoErr(err)

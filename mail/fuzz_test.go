@@ -46,7 +46,7 @@ func FuzzSession(f *testing.F) {
 			}
 		}
 		accepted := got.Add(int64(bytes.Count(answers, []byte("OK: queued"))))
-		list, _, err := p.store.Emails(t.Context(), owner, store.EmailQuery{Limit: 1000})
+		list, _, err := p.store.Effects.Emails(t.Context(), owner, store.EmailQuery{Limit: 1000})
 		is.NoErr(err)
 		if stored := int64(len(list)); stored > accepted && accepted < 900 {
 			t.Errorf("%d mails kept, %d acknowledged", stored, accepted)

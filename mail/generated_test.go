@@ -234,7 +234,7 @@ func (p *post) checkGenerated(acknowledged map[string]string, own map[string]boo
 		if own[e.ID] {
 			continue
 		}
-		raw, err := p.store.EmailSource(p.t.Context(), e)
+		raw, err := p.store.Effects.EmailSource(p.t.Context(), e)
 		is.New(p.t).NoErr(err)
 		sources = append(sources, string(raw))
 		if e.Status == store.EmailAccepted {

@@ -135,13 +135,13 @@ func (d *delivery) quoted(ctx context.Context, task store.Task, in *input) (quot
 // mailsOf returns the texts of the newest mails of a task. A mail whose source was deleted has none, so a quote of
 // it counts as new.
 func (d *delivery) mailsOf(ctx context.Context, task store.Task) ([]string, error) {
-	list, err := d.cfg.Store.TaskEmails(ctx, task, maxKnown)
+	list, err := d.cfg.Store.Effects.TaskEmails(ctx, task, maxKnown)
 	if err != nil {
 		return nil, err
 	}
 	var texts []string
 	for _, e := range list {
-		raw, err := d.cfg.Store.EmailBeginning(ctx, e, maxSource)
+		raw, err := d.cfg.Store.Effects.EmailBeginning(ctx, e, maxSource)
 		if err != nil && !db.IsKind(err, db.NotFound) { // the file may be gone: a repetition would not find it
 			return nil, err
 		}

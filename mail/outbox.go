@@ -50,7 +50,7 @@ func (s *Server) sendReplies() {
 			continue // in maintenance nothing is sent
 		}
 		if !released {
-			n, err := s.cfg.Store.ReleaseReplies(s.sending)
+			n, err := s.cfg.Store.Effects.ReleaseReplies(s.sending)
 			if err != nil { // the next tick tries again; a claim must come after the release
 				s.logUnlessStopped("release replies", err)
 				continue
@@ -77,11 +77,11 @@ func (s *Server) sendReplies() {
 func (s *Server) sendDue() (more bool, err error) {
 	defer recovering("find replies", &err)
 	// Read first, because most ticks find nothing and should not write.
-	next, any, err := s.cfg.Store.RepliesDue(s.sending)
+	next, any, err := s.cfg.Store.Effects.RepliesDue(s.sending)
 	if err != nil || !any || next.After(s.cfg.Now()) {
 		return false, err
 	}
-	replies, err := s.cfg.Store.ClaimReplies(s.sending, claimReplies, replyLease)
+	replies, err := s.cfg.Store.Effects.ClaimReplies(s.sending, claimReplies, replyLease)
 	if err != nil {
 		return false, err
 	}
@@ -158,7 +158,7 @@ func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 	defer recovering("reply", &err)
 	ctx := s.recording // results are stored even while the server stops, and in maintenance
 	if s.cfg.Store.Gate.Maintenance() != nil {
-		return s.cfg.Store.RetryReply(ctx, r, s.cfg.Now(), "the server is in maintenance")
+		return s.cfg.Store.Effects.RetryReply(ctx, r, s.cfg.Now(), "the server is in maintenance")
 	}
 	if r.Unreadable != nil {
 		return errors.Join(r.Unreadable, s.retry(ctx, r, "the records of the reply cannot be read"))
@@ -167,7 +167,7 @@ func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 	// recipient.
 	asks := r.Kind == store.ReplyQuestion || r.Kind == store.ReplyApproval
 	if asks && len(r.Asks) == 0 {
-		return s.cfg.Store.EndReply(ctx, r, store.EmailFailed, "not sent: there is nothing to decide any more")
+		return s.cfg.Store.Effects.EndReply(ctx, r, store.EmailFailed, "not sent: there is nothing to decide any more")
 	}
 	raw, kept, err := s.source(gate.DuringMaintenance(s.sending), &r)
 	switch {
@@ -181,7 +181,7 @@ func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 		return nil
 	}
 	if s.cfg.Relay == nil { // users read the reply in the outbox
-		return s.cfg.Store.EndReply(ctx, r, store.EmailKept, "")
+		return s.cfg.Store.Effects.EndReply(ctx, r, store.EmailKept, "")
 	}
 	err = c.send(s.sending, s.senderOf(r), r.To, raw)
 	var no rejection
@@ -192,7 +192,7 @@ func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 		return s.recordSent(ctx, r)
 	case errors.As(err, &no):
 		s.logGivenUp(r, err)
-		return s.cfg.Store.GiveUpReply(ctx, r, reasonOf(err))
+		return s.cfg.Store.Effects.GiveUpReply(ctx, r, reasonOf(err))
 	case s.sending.Err() != nil: // not the relay's fault
 		return s.interrupt(r)
 	}
@@ -201,7 +201,7 @@ func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 
 // interrupt makes a reply due at once for the next start, because the server stops.
 func (s *Server) interrupt(r store.Reply) error {
-	return s.cfg.Store.RetryReply(s.recording, r, s.cfg.Now(), "the service stopped")
+	return s.cfg.Store.Effects.RetryReply(s.recording, r, s.cfg.Now(), "the service stopped")
 }
 
 // source returns the bytes of a reply. It composes and stores them at the first attempt. A retry sends the
@@ -209,7 +209,7 @@ func (s *Server) interrupt(r store.Reply) error {
 // now stays in the outbox, and kept is true.
 func (s *Server) source(ctx context.Context, r *store.Reply) (raw []byte, kept bool, err error) {
 	if r.Size > 0 { // else it was never composed
-		if raw, err = s.cfg.Store.EmailSource(ctx, r.Email); err != nil || raw != nil {
+		if raw, err = s.cfg.Store.Effects.EmailSource(ctx, r.Email); err != nil || raw != nil {
 			return raw, false, err
 		}
 	}
@@ -218,16 +218,16 @@ func (s *Server) source(ctx context.Context, r *store.Reply) (raw []byte, kept b
 	case err != nil:
 		return nil, false, err
 	case s.cfg.Relay == nil:
-		return nil, true, s.cfg.Store.KeepReply(ctx, *r, subject, raw)
+		return nil, true, s.cfg.Store.Effects.KeepReply(ctx, *r, subject, raw)
 	}
-	return raw, false, s.cfg.Store.ComposeReply(ctx, r, subject, raw)
+	return raw, false, s.cfg.Store.Effects.ComposeReply(ctx, r, subject, raw)
 }
 
 // recordSent records that the relay has accepted a reply. It waits while the disk accepts no
 // writes: without the record, the reply would be sent twice.
 func (s *Server) recordSent(ctx context.Context, r store.Reply) error {
 	for {
-		err := s.cfg.Store.EndReply(ctx, r, store.EmailSent, "")
+		err := s.cfg.Store.Effects.EndReply(ctx, r, store.EmailSent, "")
 		if !db.IsKind(err, db.Busy) || s.sending.Err() != nil {
 			return err
 		}
@@ -241,11 +241,11 @@ func (s *Server) retry(ctx context.Context, r store.Reply, reason string) error 
 	n := int(r.Attempts) // including this one: a claim counts an attempt
 	if n > len(delays) {
 		s.logGivenUp(r, nil)
-		return s.cfg.Store.GiveUpReply(ctx, r, fmt.Sprintf("given up after %d attempts: %s", n, reason))
+		return s.cfg.Store.Effects.GiveUpReply(ctx, r, fmt.Sprintf("given up after %d attempts: %s", n, reason))
 	}
 	pause := delays[n-1]
 	pause += time.Duration(rand.Int64N(int64(pause) / 5)) // spread replies that failed together
-	return s.cfg.Store.RetryReply(ctx, r, s.cfg.Now().Add(pause), reason)
+	return s.cfg.Store.Effects.RetryReply(ctx, r, s.cfg.Now().Add(pause), reason)
 }
 
 // reasonOf returns the text of an error for users.

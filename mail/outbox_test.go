@@ -61,7 +61,7 @@ func TestReplyAfterKill(t *testing.T) {
 		// Nothing has started yet: this is the dead process.
 		queueReplies(t, cfg.Store, 1, "Hi")
 		var err error
-		claimed, err = cfg.Store.ClaimReplies(t.Context(), 10, replyLease)
+		claimed, err = cfg.Store.Effects.ClaimReplies(t.Context(), 10, replyLease)
 		is.NoErr(err)
 		cfg.Relay = h.relay
 	})

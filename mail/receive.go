@@ -100,7 +100,7 @@ func (s *Server) Release(ctx context.Context, c people.Caller, id string) (e sto
 	if e, err = s.cfg.Store.Releasable(ctx, c, id); err != nil {
 		return e, err
 	}
-	raw, err := s.cfg.Store.EmailSource(ctx, e)
+	raw, err := s.cfg.Store.Effects.EmailSource(ctx, e)
 	if err != nil {
 		return e, err
 	}

@@ -537,7 +537,7 @@ func TestReplyToAForgottenMail(t *testing.T) {
 	p := newPost(t, true, nil)
 	is.True(strings.HasPrefix(p.send("ann@example.com", p.address(), letter("Take your time.", "Message-ID: <old@example.com>")), "250"))
 	asked := p.emails(store.Inbound)[0]
-	n, err := p.store.PruneEmails(t.Context(), -time.Hour, 10)
+	n, err := p.store.Effects.PruneEmails(t.Context(), -time.Hour, 10)
 	is.NoErr(err)
 	is.Equal(n, int64(1))
 	_, _, err = p.store.AbortTask(t.Context(), p.owner.Caller, asked.TaskID)

@@ -90,7 +90,7 @@ func (r *Runner) describeWith(ctx context.Context, m models.Priced, c people.Cal
 	// or maintenance has begun.
 	if used != (store.Usage{}) {
 		paid := gate.DuringMaintenance(context.WithoutCancel(ctx))
-		if err := r.cfg.Store.MeterCaller(paid, c, used); err != nil {
+		if err := r.cfg.Store.Effects.MeterCaller(paid, c, used); err != nil {
 			return Description{}, fmt.Errorf("meter description: %w", err)
 		}
 	}

@@ -103,7 +103,7 @@ func scanAlertChannel(row db.Scanner) (a AlertChannel, err error) {
 
 // AlertChannels returns the channels of the caller's organization, oldest first, each with its
 // newest message. It returns Forbidden for a Member.
-func (s *Store) AlertChannels(ctx context.Context, c people.Caller) ([]AlertChannel, error) {
+func (s *Effects) AlertChannels(ctx context.Context, c people.Caller) ([]AlertChannel, error) {
 	if err := c.Allow(people.ManageAlerts); err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func readAlertChannel(ctx context.Context, tx db.Tx, c people.Caller, id string)
 
 // AddAlertChannel creates a channel. It returns Forbidden for a Member, Invalid if the user is
 // not a member of the organization, and a Conflict if there are MaxAlertChannels already.
-func (s *Store) AddAlertChannel(ctx context.Context, c people.Caller, n NewAlertChannel) (a AlertChannel, err error) {
+func (s *Effects) AddAlertChannel(ctx context.Context, c people.Caller, n NewAlertChannel) (a AlertChannel, err error) {
 	var f db.Fields
 	if n.check(&f); f.Err() != nil {
 		return a, f.Err()
@@ -178,7 +178,7 @@ func (s *Store) AddAlertChannel(ctx context.Context, c people.Caller, n NewAlert
 	return a, err
 }
 
-func (s *Store) insertAlertChannel(tx db.Tx, c people.Caller, id, userID string, n NewAlertChannel) error {
+func (s *Effects) insertAlertChannel(tx db.Tx, c people.Caller, id, userID string, n NewAlertChannel) error {
 	topics, err := json.Marshal(n.Topics)
 	if err != nil {
 		return err
@@ -203,19 +203,19 @@ func (s *Store) insertAlertChannel(tx db.Tx, c people.Caller, id, userID string,
 }
 
 // auditAlerts records a change of a channel. It names the host of a webhook, never its URL.
-func (s *Store) auditAlerts(tx db.Tx, c people.Caller, action string, a AlertChannel) error {
+func (s *Effects) auditAlerts(tx db.Tx, c people.Caller, action string, a AlertChannel) error {
 	detail := map[string]any{"topics": a.Topics, "frequency": a.Frequency}
 	if a.UserID != "" {
 		detail["user"] = a.Email
 	} else {
 		detail["host"] = a.Host
 	}
-	return s.People.Audit(tx, c, action, a.ID, detail)
+	return s.people.Audit(tx, c, action, a.ID, detail)
 }
 
 // PauseAlertChannel pauses a channel, or resumes it. A paused channel collects no alerts, and
 // drops those that it has not reported. It returns Forbidden for a Member.
-func (s *Store) PauseAlertChannel(ctx context.Context, c people.Caller, id string, paused bool) error {
+func (s *Effects) PauseAlertChannel(ctx context.Context, c people.Caller, id string, paused bool) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		a, err := readAlertChannel(ctx, tx, c, id)
 		if err != nil || a.Paused == paused {
@@ -253,7 +253,7 @@ func discardAlerts(tx db.Tx, channelID, why string) error {
 
 // RemoveAlertChannel removes a channel and the alerts that it has not reported yet. It returns
 // Forbidden for a Member.
-func (s *Store) RemoveAlertChannel(ctx context.Context, c people.Caller, id string) error {
+func (s *Effects) RemoveAlertChannel(ctx context.Context, c people.Caller, id string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		a, err := readAlertChannel(ctx, tx, c, id)
 		if err != nil {

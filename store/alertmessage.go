@@ -72,7 +72,7 @@ func scanAlertMessage(row db.Scanner) (m AlertMessage, err error) {
 func (m AlertMessage) Mailed() bool { return m.mailed }
 
 // lastAlertMessage returns the newest message of a channel, or nil.
-func (s *Store) lastAlertMessage(ctx context.Context, channelID string) (*AlertMessage, error) {
+func (s *Effects) lastAlertMessage(ctx context.Context, channelID string) (*AlertMessage, error) {
 	m, err := db.One(ctx, s.db, scanAlertMessage, selectAlertMessage+`WHERE m.channel_id = ? ORDER BY m.num DESC LIMIT 1`,
 		channelID)
 	if err != nil {

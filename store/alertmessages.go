@@ -13,7 +13,7 @@ import (
 
 // AlertMessage returns the newest message of a channel of the caller's organization. It
 // returns Forbidden for a Member, and NotFound if there is none.
-func (s *Store) AlertMessage(ctx context.Context, c people.Caller, channelID string) (AlertMessage, error) {
+func (s *Effects) AlertMessage(ctx context.Context, c people.Caller, channelID string) (AlertMessage, error) {
 	if err := c.Allow(people.ManageAlerts); err != nil {
 		return AlertMessage{}, err
 	}
@@ -29,7 +29,7 @@ func (s *Store) AlertMessage(ctx context.Context, c people.Caller, channelID str
 
 // AlertsDue returns the time at which the next message must be made or sent. ok is false if no
 // alert and no message waits.
-func (s *Store) AlertsDue(ctx context.Context) (at time.Time, ok bool, err error) {
+func (s *Effects) AlertsDue(ctx context.Context) (at time.Time, ok bool, err error) {
 	for _, query := range []string{
 		`SELECT due_at FROM alerts INDEXED BY alerts_due WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1`,
 		`SELECT next_attempt_at FROM alert_messages INDEXED BY alert_messages_due
@@ -49,7 +49,7 @@ func (s *Store) AlertsDue(ctx context.Context) (at time.Time, ok bool, err error
 
 // MakeAlertMessages makes the messages of at most limit channels that are due, and returns
 // their number. A message for a member goes to the outbox in the same transaction.
-func (s *Store) MakeAlertMessages(ctx context.Context, limit int) (n int, err error) {
+func (s *Effects) MakeAlertMessages(ctx context.Context, limit int) (n int, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		for n = 0; n < limit; n++ {
 			a, err := db.One(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+`
@@ -69,7 +69,7 @@ func (s *Store) MakeAlertMessages(ctx context.Context, limit int) (n int, err er
 
 // makeAlertMessage makes a message of a channel from its due alerts. While an older message of the
 // channel is queued, the alerts wait, so that an endpoint that does not answer collects no rows.
-func (s *Store) makeAlertMessage(ctx context.Context, tx db.Tx, a AlertChannel) error {
+func (s *Effects) makeAlertMessage(ctx context.Context, tx db.Tx, a AlertChannel) error {
 	now := s.db.Millis()
 	next, err := db.One(ctx, tx, db.ScanInt, `SELECT next_attempt_at FROM alert_messages
 		WHERE channel_id = ? AND status = 'queued' ORDER BY num DESC LIMIT 1`, a.ID)
@@ -153,7 +153,7 @@ func alertTitle(title string) string {
 
 // insertAlertMessage stores a message. It goes to the outbox if the channel is a member's, and
 // otherwise waits until next.
-func (s *Store) insertAlertMessage(tx db.Tx, a AlertChannel, items []AlertItem, test bool,
+func (s *Effects) insertAlertMessage(tx db.Tx, a AlertChannel, items []AlertItem, test bool,
 	next int64) (num int64, err error) {
 	text, err := json.Marshal(items)
 	if err != nil {
@@ -179,7 +179,7 @@ func (s *Store) insertAlertMessage(tx db.Tx, a AlertChannel, items []AlertItem, 
 // ClaimAlertMessages returns up to n messages to webhooks that are due, and counts an attempt
 // for each. A message whose result is not stored within lease is due again: it may arrive
 // twice, under one id, but is never lost.
-func (s *Store) ClaimAlertMessages(ctx context.Context, n int, lease time.Duration) (list []AlertMessage, err error) {
+func (s *Effects) ClaimAlertMessages(ctx context.Context, n int, lease time.Duration) (list []AlertMessage, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		now := s.db.Now()
 		list, err = db.All(ctx, tx, scanAlertMessage, selectAlertMessage+`WHERE m.num IN (SELECT num
@@ -203,7 +203,7 @@ func (s *Store) ClaimAlertMessages(ctx context.Context, n int, lease time.Durati
 
 // AlertURL returns the URL of the webhook that a message goes to. It returns a Conflict if the
 // channel was removed, or if the key file has changed.
-func (s *Store) AlertURL(m AlertMessage) (string, error) {
+func (s *Effects) AlertURL(m AlertMessage) (string, error) {
 	if m.sealed == nil {
 		return "", db.Errorf(db.Conflict, "the channel was removed")
 	}
@@ -213,7 +213,7 @@ func (s *Store) AlertURL(m AlertMessage) (string, error) {
 
 // EndAlertMessage stores the answer to an attempt at a message. After a failure, retry is the
 // time of the next attempt; the zero time gives the message up.
-func (s *Store) EndAlertMessage(ctx context.Context, m AlertMessage, sent bool, answer string,
+func (s *Effects) EndAlertMessage(ctx context.Context, m AlertMessage, sent bool, answer string,
 	retry time.Time) error {
 	status := "failed"
 	switch {
@@ -234,7 +234,7 @@ func (s *Store) EndAlertMessage(ctx context.Context, m AlertMessage, sent bool, 
 
 // rescheduleAlerts makes the alerts of a channel due at the next time of its frequency. They may have
 // been delayed because a message was queued.
-func (s *Store) rescheduleAlerts(ctx context.Context, tx db.Tx, channelID string) error {
+func (s *Effects) rescheduleAlerts(ctx context.Context, tx db.Tx, channelID string) error {
 	a, err := db.One(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c WHERE c.id = ?`,
 		channelID)
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *Store) rescheduleAlerts(ctx context.Context, tx db.Tx, channelID string
 // TestAlertChannel makes a test message of a channel. The caller sends the message of a
 // webhook itself, within lease; the outbox sends a mail. TestAlertChannel returns Forbidden
 // for a Member.
-func (s *Store) TestAlertChannel(ctx context.Context, c people.Caller, id string,
+func (s *Effects) TestAlertChannel(ctx context.Context, c people.Caller, id string,
 	lease time.Duration) (m AlertMessage, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		a, err := readAlertChannel(ctx, tx, c, id)
@@ -287,7 +287,7 @@ const testInterval = 5 * time.Second
 // PruneAlerts deletes messages that are older than age, with their mails, and old marks of
 // reported alerts. It deletes at most limit of each, and returns the number of deleted
 // messages.
-func (s *Store) PruneAlerts(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
+func (s *Effects) PruneAlerts(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		before := s.db.Now().Add(-age).UnixMilli()
 		const old = `(SELECT num FROM alert_messages WHERE num > 0 ORDER BY num LIMIT ?2)`

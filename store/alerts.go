@@ -53,7 +53,7 @@ type alertEvent struct {
 }
 
 // raiseAlert adds an event to those channels of the organization that report its topic.
-func (s *Store) raiseAlert(ctx context.Context, tx db.Tx, o alertEvent) error {
+func (s *Effects) raiseAlert(ctx context.Context, tx db.Tx, o alertEvent) error {
 	channels, err := db.All(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
 		WHERE c.organization_id = ? AND c.paused = 0`, o.organizationID)
 	if err != nil {
@@ -95,7 +95,7 @@ func channelSees(ctx context.Context, tx db.Tx, a AlertChannel, workerID string)
 	return err == nil, err
 }
 
-func (s *Store) addAlert(ctx context.Context, tx db.Tx, a AlertChannel, o alertEvent) error {
+func (s *Effects) addAlert(ctx context.Context, tx db.Tx, a AlertChannel, o alertEvent) error {
 	if db.IsLocking(tx) {
 		return db.ErrSerialize // a locking write could miss rows that others add, and exceed the limit below
 	}
@@ -124,7 +124,7 @@ func (s *Store) addAlert(ctx context.Context, tx db.Tx, a AlertChannel, o alertE
 }
 
 // alertTime returns the time at which a channel reports an event of the given time.
-func (s *Store) alertTime(a AlertChannel, at time.Time) time.Time {
+func (s *Effects) alertTime(a AlertChannel, at time.Time) time.Time {
 	local := at.In(s.zone)
 	y, m, d := local.Date()
 	switch a.Frequency {
@@ -150,7 +150,7 @@ func (s *Store) alertTime(a AlertChannel, at time.Time) time.Time {
 
 // alertEnd raises the alert of a turn that has failed. A turn that another turn has started
 // raises none: its parent gets the failure and may handle it.
-func (s *Store) alertEnd(ctx context.Context, tx db.Tx, t Turn) error {
+func (s *Effects) alertEnd(ctx context.Context, tx db.Tx, t Turn) error {
 	if t.Status != Failed || t.Depth > 0 {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (s *Store) alertEnd(ctx context.Context, tx db.Tx, t Turn) error {
 
 // alertCap raises an alert if a change makes the spending of the month exceed capNear or capReached
 // of the cap.
-func (s *Store) alertCap(ctx context.Context, tx db.Tx, c people.CapChange) error {
+func (s *Effects) alertCap(ctx context.Context, tx db.Tx, c people.CapChange) error {
 	passed := func(share float64) bool {
 		return share <= shareOf(c.Spent, c.Cap) && shareOf(c.SpentBefore, c.Before) < share
 	}
@@ -185,18 +185,18 @@ func shareOf(spent int64, limit *float64) float64 {
 
 // AlertBackup raises the alert of a failed backup of the server, in the channels of every
 // organization.
-func (s *Store) AlertBackup(ctx context.Context) error {
+func (s *Effects) AlertBackup(ctx context.Context) error {
 	return s.alertServer(gate.DuringMaintenance(ctx), TopicBackup, EventBackupFailed)
 }
 
 // alertDisk raises or ends the alert about the level of the server's disk, in the channels of every organization.
-func (s *Store) alertDisk(ctx context.Context, level gate.DiskLevel) error {
+func (s *Effects) alertDisk(ctx context.Context, level gate.DiskLevel) error {
 	event := map[gate.DiskLevel]string{gate.DiskOK: EventDiskOK, gate.DiskLow: EventDiskLow, gate.DiskFull: EventDiskFull}[level]
 	return s.alertServer(ctx, TopicDisk, event)
 }
 
 // alertServer raises an alert about the whole server, in the channels of every organization.
-func (s *Store) alertServer(ctx context.Context, topic AlertTopic, event string) error {
+func (s *Effects) alertServer(ctx context.Context, topic AlertTopic, event string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		organizations, err := db.All(ctx, tx, db.ScanString, `SELECT id FROM organizations ORDER BY id`)
 		for _, id := range organizations {

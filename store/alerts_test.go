@@ -29,7 +29,7 @@ func (f *fixture) fail(worker workers.Worker) store.Turn {
 // hook adds a webhook channel for every topic.
 func (f *fixture) hook(frequency store.AlertFrequency) store.AlertChannel {
 	f.t.Helper()
-	a, err := f.AddAlertChannel(f.ctx(), f.owner.Caller, store.NewAlertChannel{URL: "https://hook.example/secret",
+	a, err := f.Effects.AddAlertChannel(f.ctx(), f.owner.Caller, store.NewAlertChannel{URL: "https://hook.example/secret",
 		Topics: store.AlertTopics(), Frequency: frequency})
 	is.New(f.t).NoErr(err)
 	return a
@@ -38,10 +38,10 @@ func (f *fixture) hook(frequency store.AlertFrequency) store.AlertChannel {
 // tell makes the due messages and returns those for webhooks.
 func (f *fixture) tell() []store.AlertMessage {
 	f.t.Helper()
-	if _, err := f.MakeAlertMessages(f.ctx(), 50); err != nil {
+	if _, err := f.Effects.MakeAlertMessages(f.ctx(), 50); err != nil {
 		f.t.Fatal(err)
 	}
-	list, err := f.ClaimAlertMessages(f.ctx(), 50, time.Minute)
+	list, err := f.Effects.ClaimAlertMessages(f.ctx(), 50, time.Minute)
 	is.New(f.t).NoErr(err)
 	return list
 }
@@ -50,7 +50,7 @@ func (f *fixture) tell() []store.AlertMessage {
 func (f *fixture) sent(list []store.AlertMessage) {
 	f.t.Helper()
 	for _, m := range list {
-		is.New(f.t).NoErr(f.EndAlertMessage(f.ctx(), m, true, "200 OK", time.Time{}))
+		is.New(f.t).NoErr(f.Effects.EndAlertMessage(f.ctx(), m, true, "200 OK", time.Time{}))
 	}
 }
 
@@ -78,7 +78,7 @@ func TestAlertsOfFailures(t *testing.T) {
 	is.Equal(item.Count, int64(100))
 	is.Equal(item.TaskID, last.TaskID)
 	is.Equal(item.Worker, "Scribe")
-	url, err := f.AlertURL(list[0])
+	url, err := f.Effects.AlertURL(list[0])
 	is.NoErr(err)
 	is.Equal(url, "https://hook.example/secret")
 	f.sent(list)
@@ -107,7 +107,7 @@ func TestAlertsOfAFailingEndpoint(t *testing.T) {
 	f.clock.advance(time.Minute)
 	first := f.tell()
 	is.Equal(len(first), 1)
-	is.NoErr(f.EndAlertMessage(t.Context(), first[0], false, "refused", f.clock.now().Add(time.Hour)))
+	is.NoErr(f.Effects.EndAlertMessage(t.Context(), first[0], false, "refused", f.clock.now().Add(time.Hour)))
 	for i := range 120 {
 		f.fail(f.newWorker(f.owner, workers.NewWorker{Title: fmt.Sprintf("W%d", i)}))
 	}
@@ -121,10 +121,10 @@ func TestAlertsOfAFailingEndpoint(t *testing.T) {
 	is.Equal(len(again), 1)
 	is.Equal(again[0].ID, first[0].ID) // the same id on every attempt
 	is.Equal(again[0].Attempts, int64(2))
-	is.NoErr(f.EndAlertMessage(t.Context(), again[0], false, "refused", time.Time{})) // the last attempt
+	is.NoErr(f.Effects.EndAlertMessage(t.Context(), again[0], false, "refused", time.Time{})) // the last attempt
 	f.clock.advance(time.Minute)
 	is.Equal(len(f.tell()), 1) // the collected events follow as soon as the channel is free
-	channels, err := f.AlertChannels(t.Context(), f.owner.Caller)
+	channels, err := f.Effects.AlertChannels(t.Context(), f.owner.Caller)
 	is.NoErr(err)
 	is.Equal(channels[0].Pending, int64(0))
 	is.Equal(channels[0].Last.Status, "queued")
@@ -149,7 +149,7 @@ func TestAlertsByRhythm(t *testing.T) {
 			f.startRunner("r")
 			f.hook(tt.frequency)
 			f.fail(f.worker)
-			at, ok, err := f.AlertsDue(t.Context())
+			at, ok, err := f.Effects.AlertsDue(t.Context())
 			is.NoErr(err)
 			is.True(ok)                  // the event waits
 			is.True(at.Equal(tt.due))    // until the next time of the frequency
@@ -171,19 +171,19 @@ func TestAlertsForMembers(t *testing.T) {
 	f := newFixture(t)
 	f.startRunner("r")
 	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
-	_, err := f.AddAlertChannel(t.Context(), mo.Caller, store.NewAlertChannel{Email: "mo@acme.test",
+	_, err := f.Effects.AddAlertChannel(t.Context(), mo.Caller, store.NewAlertChannel{Email: "mo@acme.test",
 		Topics: store.AlertTopics(), Frequency: store.AlertNow})
 	is.True(db.IsKind(err, db.Forbidden)) // only Owners and Admins configure alerts
 	f.caller("Other", "eve@other.test", people.RoleOwner)
-	_, err = f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{Email: "eve@other.test",
+	_, err = f.Effects.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{Email: "eve@other.test",
 		Topics: store.AlertTopics(), Frequency: store.AlertNow})
 	is.True(db.IsKind(err, db.Invalid)) // only members get mails
-	_, err = f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{Email: "mo@acme.test",
+	_, err = f.Effects.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{Email: "mo@acme.test",
 		Topics: []store.AlertTopic{store.TopicFailed}, Frequency: store.AlertNow})
 	is.NoErr(err)
 	secret := f.newWorker(f.owner, workers.NewWorker{Title: "Secret", Visibility: workers.Private})
 	f.fail(secret)
-	is.NoErr(f.AlertBackup(t.Context())) // a topic that the channel has not chosen
+	is.NoErr(f.Effects.AlertBackup(t.Context())) // a topic that the channel has not chosen
 	is.Equal(f.count(`SELECT count(*) FROM alerts`), int64(0))
 	f.fail(f.worker)
 	f.clock.advance(time.Minute)
@@ -192,9 +192,9 @@ func TestAlertsForMembers(t *testing.T) {
 	is.Equal(replies[0].Kind, store.ReplyAlert)
 	is.Equal(replies[0].To, "mo@acme.test")
 	is.Equal(replies[0].Alert.Items[0].Worker, "Scribe")
-	is.NoErr(f.GiveUpReply(t.Context(), replies[0], "no such mailbox"))
+	is.NoErr(f.Effects.GiveUpReply(t.Context(), replies[0], "no such mailbox"))
 	is.Equal(f.count(`SELECT count(*) FROM alerts WHERE count > 0`), int64(0)) // no alert for it
-	list, err := f.AlertChannels(t.Context(), f.owner.Caller)
+	list, err := f.Effects.AlertChannels(t.Context(), f.owner.Caller)
 	is.NoErr(err)
 	is.Equal(list[0].Last.Status, "failed")
 	is.Equal(list[0].Last.Answer, "no such mailbox")
@@ -211,7 +211,7 @@ func TestAlertsOfTheCap(t *testing.T) {
 	f.hook(store.AlertNow)
 	spend := func(credits int64) (events []string) {
 		t.Helper()
-		is.NoErr(f.MeterCaller(t.Context(), f.owner.Caller, store.Usage{ModelCost: credits * db.NanosPerCredit}))
+		is.NoErr(f.Effects.MeterCaller(t.Context(), f.owner.Caller, store.Usage{ModelCost: credits * db.NanosPerCredit}))
 		f.clock.advance(time.Hour)
 		list := f.tell()
 		f.sent(list)
@@ -241,17 +241,17 @@ func TestAlertsOfLostDeliveries(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.hook(store.AlertNow)
-	is.NoErr(errOf(f.SetWebhook(t.Context(), f.owner.Caller, f.worker.ID, "https://a.example/")))
+	is.NoErr(errOf(f.Effects.SetWebhook(t.Context(), f.owner.Caller, f.worker.ID, "https://a.example/")))
 	f.accept(f.turn())
 	f.runAll()
-	due, err := f.DueDeliveries(t.Context(), f.worker.ID, 1)
+	due, err := f.Effects.DueDeliveries(t.Context(), f.worker.ID, 1)
 	is.NoErr(err)
 	attempt := store.Attempt{StartedAt: f.clock.now(), Retry: f.clock.now().Add(time.Second)}
-	is.NoErr(errOf(f.RecordAttempt(t.Context(), due[0], attempt)))
+	is.NoErr(errOf(f.Effects.RecordAttempt(t.Context(), due[0], attempt)))
 	f.clock.advance(time.Minute)
 	is.Equal(len(f.tell()), 0) // the delivery is retried
 	attempt.Retry = time.Time{}
-	is.NoErr(errOf(f.RecordAttempt(t.Context(), due[0], attempt)))
+	is.NoErr(errOf(f.Effects.RecordAttempt(t.Context(), due[0], attempt)))
 	f.clock.advance(time.Minute)
 	list := f.tell()
 	is.Equal(len(list), 1)
@@ -266,28 +266,28 @@ func TestAlertChannelPausedAndRemoved(t *testing.T) {
 	f.startRunner("r")
 	a := f.hook(store.AlertNow)
 	other := f.caller("Other", "eve@other.test", people.RoleOwner)
-	is.True(db.IsKind(f.RemoveAlertChannel(t.Context(), other.Caller, a.ID), db.NotFound)) // not its channel
+	is.True(db.IsKind(f.Effects.RemoveAlertChannel(t.Context(), other.Caller, a.ID), db.NotFound)) // not its channel
 	f.fail(f.worker)
-	is.NoErr(f.PauseAlertChannel(t.Context(), f.owner.Caller, a.ID, true))
+	is.NoErr(f.Effects.PauseAlertChannel(t.Context(), f.owner.Caller, a.ID, true))
 	f.fail(f.worker)
 	f.clock.advance(time.Hour)
 	is.Equal(len(f.tell()), 0)
-	is.NoErr(f.PauseAlertChannel(t.Context(), f.owner.Caller, a.ID, false))
+	is.NoErr(f.Effects.PauseAlertChannel(t.Context(), f.owner.Caller, a.ID, false))
 	f.fail(f.worker)
 	f.clock.advance(time.Hour)
 	list := f.tell()
 	is.Equal(len(list), 1)
 	is.Equal(list[0].Items[0].Count, int64(1))
-	is.NoErr(f.RemoveAlertChannel(t.Context(), f.owner.Caller, a.ID))
+	is.NoErr(f.Effects.RemoveAlertChannel(t.Context(), f.owner.Caller, a.ID))
 	f.clock.advance(time.Hour)
 	is.Equal(len(f.tell()), 0)       // a removed channel sends nothing
 	f.clock.advance(100 * time.Hour) // its messages are deleted later
-	is.NoErr(errOf(f.PruneAlerts(t.Context(), time.Hour, 10)))
+	is.NoErr(errOf(f.Effects.PruneAlerts(t.Context(), time.Hour, 10)))
 	is.Equal(f.count(`SELECT count(*) FROM alert_messages`), int64(0))
 	for range store.MaxAlertChannels {
 		f.hook(store.AlertDaily)
 	}
-	_, err := f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{URL: "https://a.example/",
+	_, err := f.Effects.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{URL: "https://a.example/",
 		Topics: store.AlertTopics(), Frequency: store.AlertNow})
 	is.True(db.IsKind(err, db.Conflict)) // too many channels
 }
@@ -305,7 +305,7 @@ func TestAlertsAfterClockSetBack(t *testing.T) {
 	f.clock.advance(month)
 	list := f.tell()
 	is.Equal(len(list), 1)
-	is.NoErr(f.EndAlertMessage(f.ctx(), list[0], false, "500", f.clock.now().Add(time.Hour)))
+	is.NoErr(f.Effects.EndAlertMessage(f.ctx(), list[0], false, "500", f.clock.now().Add(time.Hour)))
 	f.fail(f.worker)
 	f.clock.advance(-month)
 	is.NoErr(errOf(f.ClockSetBack(f.ctx(), month)))

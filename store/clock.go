@@ -31,7 +31,7 @@ func (s *Store) setBackRetries(ctx context.Context, by time.Duration) (n int64, 
 	// The loop goes from worker to worker, as the index does, so no query reads the whole
 	// table.
 	for after := ""; ; {
-		list, err := s.WaitingWorkers(ctx, after, 1000)
+		list, err := s.Effects.WaitingWorkers(ctx, after, 1000)
 		if err != nil {
 			return n, err
 		}

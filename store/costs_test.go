@@ -127,7 +127,7 @@ func (f *fixture) runTasks(n int) {
 	for due := f.due(); len(due) > 0; due = f.due() {
 		for _, d := range due {
 			all.Go(func() {
-				_, err := f.RecordAttempt(context.Background(), d, store.Attempt{Success: true, ResponseStatus: 200,
+				_, err := f.Effects.RecordAttempt(context.Background(), d, store.Attempt{Success: true, ResponseStatus: 200,
 					StartedAt: f.clock.now(), Duration: 7 * time.Millisecond, Request: "POST /", Response: "HTTP/1.1 200 OK"})
 				f.check(err)
 			})
@@ -205,13 +205,13 @@ func TestCostsOfOperations(t *testing.T) {
 		{"end", func() { f.endWithAnswer(claim) }, cost{1, 10, 6, 0}},
 		{"deliver", func() { f.record(f.due()[2], sent) }, cost{1, 9, 3, 1}},
 		{"find the workers with deliveries", func() {
-			is.NoErr(errOf(f.WaitingWorkers(f.ctx(), "", 1000)))
+			is.NoErr(errOf(f.Effects.WaitingWorkers(f.ctx(), "", 1000)))
 		}, cost{0, 0, 0, 1}},
 		{"read what a delivery reports", func() {
-			is.NoErr(errOf(f.DeliveredConversation(f.ctx(), mailed[0])))
+			is.NoErr(errOf(f.Effects.DeliveredConversation(f.ctx(), mailed[0])))
 		}, cost{0, 0, 0, 1}},
 		{"deliver two", func() {
-			is.NoErr(f.RecordAttempts(f.ctx(), []store.MadeAttempt{{mailed[0], sent}, {mailed[1], sent}}))
+			is.NoErr(f.Effects.RecordAttempts(f.ctx(), []store.MadeAttempt{{mailed[0], sent}, {mailed[1], sent}}))
 		}, cost{1, 11, 6, 0}},
 		{"create and claim", func() {
 			f.UseSlots(slots("r", 1))
@@ -227,7 +227,8 @@ func TestCostsOfOperations(t *testing.T) {
 			f.receive(f.mail("c@x"))
 		}, cost{1, 10, 3, 0}},
 		{"claim replies", func() { replies = f.claimReplies(2) }, cost{1, 6, 2, 4}},
-		{"keep a reply", func() { is.NoErr(f.KeepReply(f.ctx(), replies[0], "Re", []byte("answer"))) }, cost{1, 6, 2, 0}},
+		{"keep a reply", func() { is.NoErr(f.Effects.KeepReply(f.ctx(), replies[0], "Re", []byte("answer"))) }, cost{1, 6, 2,
+			0}},
 		{"allowance", allowance, cost{}},
 		{"list", func() { is.NoErr(f.readFirstPage()) }, cost{0, 0, 0, 2}},
 		{"run view", func() { is.NoErr(f.readRunView(1)) }, cost{0, 0, 0, 4}},

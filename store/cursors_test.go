@@ -62,7 +62,7 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 	}
 	for _, direction := range []string{"", store.Inbound} {
 		lists["emails "+direction] = func(cursor string) (string, error) {
-			_, next, err := f.Emails(ctx, c, store.EmailQuery{Direction: direction, Cursor: cursor, Limit: 1})
+			_, next, err := f.Effects.Emails(ctx, c, store.EmailQuery{Direction: direction, Cursor: cursor, Limit: 1})
 			return next, err
 		}
 	}

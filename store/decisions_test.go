@@ -164,7 +164,7 @@ func TestDecisionLinks(t *testing.T) {
 
 	second, err := f.DecisionToken(waiting, replies[0].Asks[1], admin.UserID)
 	is.NoErr(err)
-	mails, _, err := f.Emails(f.ctx(), f.owner.Caller, store.EmailQuery{Direction: store.Outbound, Limit: 10})
+	mails, _, err := f.Effects.Emails(f.ctx(), f.owner.Caller, store.EmailQuery{Direction: store.Outbound, Limit: 10})
 	is.NoErr(err)
 	is.Equal(len(mails), 1) // members do not see the mails of others
 	is.NoErr(errOf(f.People.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID)))
@@ -188,10 +188,10 @@ func TestMailsWithLinksAreForgotten(t *testing.T) {
 	f.caller("Acme", "ada@acme.test", people.RoleAdmin)
 	suspended(f, 0)
 	replies := f.claimReplies(2)
-	is.NoErr(f.ComposeReply(f.ctx(), &replies[0], "Approval needed", []byte(strings.Repeat("large ", 20_000))))
-	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
-	is.NoErr(f.ComposeReply(f.ctx(), &replies[1], "Approval needed", []byte("small")))
-	is.NoErr(f.EndReply(f.ctx(), replies[1], store.EmailFailed, "given up"))
+	is.NoErr(f.Effects.ComposeReply(f.ctx(), &replies[0], "Approval needed", []byte(strings.Repeat("large ", 20_000))))
+	is.NoErr(f.Effects.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
+	is.NoErr(f.Effects.ComposeReply(f.ctx(), &replies[1], "Approval needed", []byte("small")))
+	is.NoErr(f.Effects.EndReply(f.ctx(), replies[1], store.EmailFailed, "given up"))
 	is.Equal(f.count(`SELECT count(*) FROM outbound_emails WHERE source IS NOT NULL OR source_sha256 IS NOT NULL`), int64(0))
 }
 

@@ -60,7 +60,7 @@ func scanDelivery(row db.Scanner) (d Delivery, err error) {
 // queueDeliveries queues the deliveries for turns of one task that end together, in the transaction
 // that ends them. Several turns end together only if the task is cancelled. Then one delivery,
 // about the newest turn, reports all cancelled turns. task is the state of the task after them.
-func (s *Store) queueDeliveries(tx db.Tx, ended []Turn, task taskState) error {
+func (s *Effects) queueDeliveries(tx db.Tx, ended []Turn, task taskState) error {
 	first, newest := ended[0], ended[len(ended)-1]
 	if first.Status != Aborted {
 		state := task
@@ -79,11 +79,11 @@ func (s *Store) queueDeliveries(tx db.Tx, ended []Turn, task taskState) error {
 	return s.queueDelivery(tx, newest, task)
 }
 
-func (s *Store) queueDelivery(tx db.Tx, t Turn, task taskState) error {
+func (s *Effects) queueDelivery(tx db.Tx, t Turn, task taskState) error {
 	return s.queueDeliveryOf(tx, t, deliveryType(t, task), task)
 }
 
-func (s *Store) queueDeliveryOf(tx db.Tx, t Turn, kind string, task taskState) error {
+func (s *Effects) queueDeliveryOf(tx db.Tx, t Turn, kind string, task taskState) error {
 	now := s.db.Millis()
 	// The SELECT finds no row for a worker without a webhook or for an archived task: then nothing is
 	// queued.
@@ -116,7 +116,7 @@ func deliveryType(t Turn, task taskState) string {
 
 // OnDelivery sets the function that is called with the worker's id after a delivery was
 // queued. fn must not block. Call OnDelivery before anything can be queued.
-func (s *Store) OnDelivery(fn func(workerID string)) { s.onDelivery.Store(&fn) }
+func (s *Effects) OnDelivery(fn func(workerID string)) { s.onDelivery.Store(&fn) }
 
 // An Attempt is the result of sending a delivery once.
 type Attempt struct {
@@ -132,7 +132,7 @@ type Attempt struct {
 }
 
 // RecordAttempt stores an attempt at a delivery, and the time of the next one.
-func (s *Store) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (e Execution, err error) {
+func (s *Effects) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (e Execution, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		num, err := s.recordAttempt(tx, d, a)
 		if err == nil {
@@ -154,7 +154,7 @@ type MadeAttempt struct {
 
 // RecordAttempts stores attempts at deliveries of one worker, in the order of the list. It stores
 // all of them or none. The list must not be empty.
-func (s *Store) RecordAttempts(ctx context.Context, list []MadeAttempt) error {
+func (s *Effects) RecordAttempts(ctx context.Context, list []MadeAttempt) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		for _, m := range list {
 			if _, err := s.recordAttempt(tx, m.Delivery, m.Attempt); err != nil {
@@ -165,7 +165,7 @@ func (s *Store) RecordAttempts(ctx context.Context, list []MadeAttempt) error {
 	})
 }
 
-func (s *Store) recordAttempt(tx db.Tx, d Delivery, a Attempt) (num int64, err error) {
+func (s *Effects) recordAttempt(tx db.Tx, d Delivery, a Attempt) (num int64, err error) {
 	status, counter := "error", &s.counters.AttemptsFailed
 	if a.Success {
 		status, counter = "success", &s.counters.AttemptsSucceeded
@@ -211,7 +211,7 @@ func trimExchanges(tx db.Tx, worker int64, n int) error {
 
 // scheduleRetry stores the time of the next attempt at a delivery. A delivery that was given up
 // meanwhile gets none.
-func (s *Store) scheduleRetry(tx db.Tx, d Delivery, a Attempt) error {
+func (s *Effects) scheduleRetry(tx db.Tx, d Delivery, a Attempt) error {
 	// A failed manual attempt does not change the automatic attempts.
 	if a.Manual && !a.Success {
 		return nil
@@ -226,7 +226,7 @@ func (s *Store) scheduleRetry(tx db.Tx, d Delivery, a Attempt) error {
 }
 
 // alertGivenUp raises the alert of a delivery whose last attempt has failed.
-func (s *Store) alertGivenUp(tx db.Tx, d Delivery, a Attempt) error {
+func (s *Effects) alertGivenUp(tx db.Tx, d Delivery, a Attempt) error {
 	if a.Success || a.Manual || !a.Retry.IsZero() || d.Test() {
 		return nil
 	}
@@ -276,7 +276,7 @@ const ExecutionsPerPage = 50
 // Executions returns a page of the attempts to reach a worker's webhook, newest first,
 // and the number of all of them. The first page is 1. It returns Forbidden unless the
 // caller created the worker.
-func (s *Store) Executions(ctx context.Context, c people.Caller, workerID string,
+func (s *Effects) Executions(ctx context.Context, c people.Caller, workerID string,
 	page int64) (list []Execution, total int64, err error) {
 	w, err := workers.Own(ctx, s.db, c, workerID)
 	if err != nil {
@@ -302,7 +302,7 @@ func (s *Store) Executions(ctx context.Context, c people.Caller, workerID string
 }
 
 // Execution returns one attempt. It returns Forbidden unless the caller created the worker.
-func (s *Store) Execution(ctx context.Context, c people.Caller, workerID, id string) (Execution, error) {
+func (s *Effects) Execution(ctx context.Context, c people.Caller, workerID, id string) (Execution, error) {
 	if _, err := workers.Own(ctx, s.db, c, workerID); err != nil {
 		return Execution{}, err
 	}
@@ -316,7 +316,7 @@ func (s *Store) Execution(ctx context.Context, c people.Caller, workerID, id str
 // Exchange returns an attempt with the stored parts of its request and its response. Both are
 // "" if they are no longer kept: see ExchangesKept. It returns Forbidden unless the caller created
 // the worker.
-func (s *Store) Exchange(ctx context.Context, c people.Caller, workerID,
+func (s *Effects) Exchange(ctx context.Context, c people.Caller, workerID,
 	id string) (e Execution, request, response string, err error) {
 	if e, err = s.Execution(ctx, c, workerID, id); err != nil {
 		return e, "", "", err
@@ -329,7 +329,8 @@ func (s *Store) Exchange(ctx context.Context, c people.Caller, workerID,
 // ExecutedDelivery returns the delivery of an execution, so that it can be sent again. It
 // returns Forbidden unless the caller created the worker, and a Conflict without a
 // webhook or for an archived task.
-func (s *Store) ExecutedDelivery(ctx context.Context, c people.Caller, workerID, executionID string) (Delivery, error) {
+func (s *Effects) ExecutedDelivery(ctx context.Context, c people.Caller, workerID, executionID string) (Delivery,
+	error) {
 	if _, err := s.Execution(ctx, c, workerID, executionID); err != nil {
 		return Delivery{}, err
 	}
@@ -348,7 +349,7 @@ func (s *Store) ExecutedDelivery(ctx context.Context, c people.Caller, workerID,
 
 // CreateTestDelivery creates a test, which the queue does not send. It returns Forbidden
 // unless the caller created the worker, and a Conflict without a webhook.
-func (s *Store) CreateTestDelivery(ctx context.Context, c people.Caller, workerID string) (d Delivery, err error) {
+func (s *Effects) CreateTestDelivery(ctx context.Context, c people.Caller, workerID string) (d Delivery, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		worker, err := workers.Own(ctx, tx, c, workerID)
 		if err != nil {
@@ -372,7 +373,7 @@ func (s *Store) CreateTestDelivery(ctx context.Context, c people.Caller, workerI
 
 // PruneDeliveries deletes attempts and finished deliveries that are older than age, at
 // most limit of each. It returns the number of deleted rows.
-func (s *Store) PruneDeliveries(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
+func (s *Effects) PruneDeliveries(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		before := s.db.Now().Add(-age).UnixMilli()
 		// The subqueries bound the rows that one call reads, also if nothing is old enough.

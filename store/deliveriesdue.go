@@ -18,7 +18,7 @@ type WaitingWorker struct {
 
 // WaitingWorkers returns the workers that follow the id after and have pending deliveries, at most limit
 // of them, in the order of their creation.
-func (s *Store) WaitingWorkers(ctx context.Context, after string, limit int) ([]WaitingWorker, error) {
+func (s *Effects) WaitingWorkers(ctx context.Context, after string, limit int) ([]WaitingWorker, error) {
 	// Each row of the recursion finds the next worker in the index, so the number of a worker's deliveries
 	// does not matter.
 	return db.All(ctx, s.db, func(row db.Scanner) (w WaitingWorker, err error) {
@@ -40,7 +40,7 @@ func (s *Store) WaitingWorkers(ctx context.Context, after string, limit int) ([]
 
 // WorkerDelivery returns the time at which the next delivery of a worker is due; ok is false if
 // none is pending.
-func (s *Store) WorkerDelivery(ctx context.Context, workerID string) (at time.Time, ok bool, err error) {
+func (s *Effects) WorkerDelivery(ctx context.Context, workerID string) (at time.Time, ok bool, err error) {
 	_, err = db.One(ctx, s.db, db.Into(db.AsTime(&at)), `SELECT next_attempt_at FROM deliveries INDEXED BY deliveries_due
 		WHERE worker_num = `+db.WorkerNum+` AND next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`, workerID)
 	return at, err == nil, db.NoRow(err, nil)
@@ -48,7 +48,7 @@ func (s *Store) WorkerDelivery(ctx context.Context, workerID string) (at time.Ti
 
 // DueDeliveries returns up to limit due deliveries of a worker, in the order in which they must be
 // sent: by the end of the turn, and retries by their time.
-func (s *Store) DueDeliveries(ctx context.Context, workerID string, limit int) ([]Delivery, error) {
+func (s *Effects) DueDeliveries(ctx context.Context, workerID string, limit int) ([]Delivery, error) {
 	return db.All(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d INDEXED BY deliveries_due
 		LEFT JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
 		WHERE d.worker_num = `+db.WorkerNum+` AND d.next_attempt_at <= ? ORDER BY d.next_attempt_at, d.num
@@ -57,7 +57,7 @@ func (s *Store) DueDeliveries(ctx context.Context, workerID string, limit int) (
 
 // CurrentDelivery returns a delivery and its webhook as they are now; ok is false if the
 // delivery has arrived or was given up.
-func (s *Store) CurrentDelivery(ctx context.Context, d Delivery) (now Delivery, ok bool, err error) {
+func (s *Effects) CurrentDelivery(ctx context.Context, d Delivery) (now Delivery, ok bool, err error) {
 	now, err = db.One(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d
 		CROSS JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
 		WHERE d.num = ? AND d.next_attempt_at IS NOT NULL`, d.num)
@@ -66,7 +66,7 @@ func (s *Store) CurrentDelivery(ctx context.Context, d Delivery) (now Delivery, 
 
 // DeliverySubject returns the records that a delivery reports: the turn, its task as it was at the
 // end of the turn, and its worker. A test has only a worker.
-func (s *Store) DeliverySubject(ctx context.Context, d Delivery) (task Task, t Turn, w workers.Worker, err error) {
+func (s *Effects) DeliverySubject(ctx context.Context, d Delivery) (task Task, t Turn, w workers.Worker, err error) {
 	w, err = db.One(ctx, s.db, workers.Scan, workers.SelectWorker, d.WorkerID)
 	if err != nil || d.Test() {
 		return task, t, w, err
@@ -81,7 +81,7 @@ func (s *Store) DeliverySubject(ctx context.Context, d Delivery) (task Task, t T
 
 // DeliveredConversation returns the task of a delivery, which is no test, as it was when the delivery
 // was queued, with the turns up to the one that the delivery reports.
-func (s *Store) DeliveredConversation(ctx context.Context, d Delivery) (c Conversation, err error) {
+func (s *Effects) DeliveredConversation(ctx context.Context, d Delivery) (c Conversation, err error) {
 	err = s.db.Snapshot(ctx, func(q db.Querier) error {
 		c, err = readConversation(ctx, q, d.taskNum)
 		return err

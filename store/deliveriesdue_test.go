@@ -15,21 +15,21 @@ var webhookChanges = map[string]struct {
 	gone   bool // the delivery must not be sent any more
 }{
 	"set": {change: func(f *fixture, _ store.Delivery) error {
-		return errOf(f.SetWebhook(f.ctx(), f.owner.Caller, f.worker.ID, "https://b.example/"))
+		return errOf(f.Effects.SetWebhook(f.ctx(), f.owner.Caller, f.worker.ID, "https://b.example/"))
 	}},
 	"renewed": {change: func(f *fixture, _ store.Delivery) error {
-		return errOf(f.RenewWebhook(f.ctx(), f.owner.Caller, f.worker.ID, db.IdempotencyKey{}))
+		return errOf(f.Effects.RenewWebhook(f.ctx(), f.owner.Caller, f.worker.ID, db.IdempotencyKey{}))
 	}},
 	"removed": {change: func(f *fixture, _ store.Delivery) error {
-		return errOf(f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID))
+		return errOf(f.Effects.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID))
 	}, gone: true},
 	"removed and set": {change: func(f *fixture, _ store.Delivery) error {
-		_, err := f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)
+		_, err := f.Effects.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)
 		f.webhook("https://b.example/")
 		return err
 	}, gone: true},
 	"sent by hand": {change: func(f *fixture, d store.Delivery) error {
-		return errOf(f.RecordAttempt(f.ctx(), d, store.Attempt{Manual: true, Success: true, ResponseStatus: 200}))
+		return errOf(f.Effects.RecordAttempt(f.ctx(), d, store.Attempt{Manual: true, Success: true, ResponseStatus: 200}))
 	}, gone: true},
 }
 
@@ -44,11 +44,11 @@ func TestCurrentDelivery(t *testing.T) {
 			f := newFixture(t)
 			d := f.queuedDelivery()
 			is.NoErr(tt.change(f, d))
-			now, ok, err := f.CurrentDelivery(f.ctx(), d)
+			now, ok, err := f.Effects.CurrentDelivery(f.ctx(), d)
 			is.NoErr(err)
 			is.Equal(ok, !tt.gone)
 			if !tt.gone {
-				w, err := f.Webhook(f.ctx(), f.owner.Caller, f.worker.ID)
+				w, err := f.Effects.Webhook(f.ctx(), f.owner.Caller, f.worker.ID)
 				is.NoErr(err)
 				is.Equal(now.Webhook, w)
 			}

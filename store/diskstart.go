@@ -82,5 +82,5 @@ func (s *Store) endFull(ctx context.Context) error {
 // WatchDisk measures the disk now, and raises or ends the alert about it. It also makes a store writable that was
 // opened on a full disk, once there is free space. Its caller calls it every few seconds.
 func (s *Store) WatchDisk(ctx context.Context) error {
-	return s.Gate.WatchDisk(ctx, s.endFull, s.alertDisk)
+	return s.Gate.WatchDisk(ctx, s.endFull, s.Effects.alertDisk)
 }

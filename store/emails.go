@@ -116,7 +116,7 @@ type source struct {
 }
 
 // keepSource writes a large source to a file, before the transaction of its row.
-func (s *Store) keepSource(ctx context.Context, raw []byte) (source, error) {
+func (s *Effects) keepSource(ctx context.Context, raw []byte) (source, error) {
 	src := source{size: int64(len(raw))}
 	if len(raw) <= maxInlineSource {
 		if raw == nil { // NULL would mean that the source was pruned
@@ -125,16 +125,16 @@ func (s *Store) keepSource(ctx context.Context, raw []byte) (source, error) {
 		src.bytes = raw
 		return src, nil
 	}
-	b, err := s.PutBlob(ctx, bytes.NewReader(raw), src.size)
+	b, err := s.putBlob(ctx, bytes.NewReader(raw), src.size)
 	src.sha256 = b.SHA256
 	return src, err
 }
 
 // EmailSource returns the source of a mail, or nil if it is not composed yet or was
 // pruned.
-func (s *Store) EmailSource(ctx context.Context, e Email) ([]byte, error) {
+func (s *Effects) EmailSource(ctx context.Context, e Email) ([]byte, error) {
 	if e.sourceSHA256 != "" {
-		f, err := s.OpenBlob(ctx, e.sourceSHA256)
+		f, err := s.openBlob(ctx, e.sourceSHA256)
 		if err != nil {
 			return nil, err
 		}
@@ -151,9 +151,9 @@ func (s *Store) EmailSource(ctx context.Context, e Email) ([]byte, error) {
 
 // EmailBeginning returns the first bytes of the source of a mail, at most most. It returns none if the source is
 // not composed yet or was pruned.
-func (s *Store) EmailBeginning(ctx context.Context, e Email, most int64) ([]byte, error) {
+func (s *Effects) EmailBeginning(ctx context.Context, e Email, most int64) ([]byte, error) {
 	if e.sourceSHA256 != "" {
-		f, err := s.OpenBlob(ctx, e.sourceSHA256)
+		f, err := s.openBlob(ctx, e.sourceSHA256)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +166,7 @@ func (s *Store) EmailBeginning(ctx context.Context, e Email, most int64) ([]byte
 
 // TaskEmails returns mails that a task has received from its authors and sent to them: the newest of each
 // direction, at most most.
-func (s *Store) TaskEmails(ctx context.Context, task Task, most int) ([]Email, error) {
+func (s *Effects) TaskEmails(ctx context.Context, task Task, most int) ([]Email, error) {
 	list, err := db.All(ctx, s.db, scanEmail, `SELECT `+inboundColumns+`
 		FROM turns t CROSS JOIN inbound_emails e ON e.turn_num = t.num
 		WHERE t.task_num = ? ORDER BY t.seq DESC LIMIT ?`, task.num, most)
@@ -181,7 +181,7 @@ func (s *Store) TaskEmails(ctx context.Context, task Task, most int) ([]Email, e
 }
 
 // Email returns a mail of a worker that the caller may see.
-func (s *Store) Email(ctx context.Context, c people.Caller, id string) (Email, error) {
+func (s *Effects) Email(ctx context.Context, c people.Caller, id string) (Email, error) {
 	return visibleEmail(ctx, s.db, c, id)
 }
 
@@ -228,7 +228,7 @@ func (q EmailQuery) Check(f *db.Fields) {
 
 // Emails lists the mail of the workers that the caller may see, newest first, and the
 // cursor of the next page, or "" after the last.
-func (s *Store) Emails(ctx context.Context, c people.Caller, q EmailQuery) ([]Email, string, error) {
+func (s *Effects) Emails(ctx context.Context, c people.Caller, q EmailQuery) ([]Email, string, error) {
 	var f db.Fields
 	q.Check(&f)
 	before, of := db.AboveIDs, db.ScopeOf("emails", q.Direction, q.Status, q.WorkerID)
@@ -263,7 +263,7 @@ func (s *Store) Emails(ctx context.Context, c people.Caller, q EmailQuery) ([]Em
 
 // emailsOf returns one mail more than a page of one direction. stopped is the last id that was read
 // if the scan ended before the list, and "" otherwise.
-func (s *Store) emailsOf(ctx context.Context, c people.Caller, q EmailQuery, direction,
+func (s *Effects) emailsOf(ctx context.Context, c people.Caller, q EmailQuery, direction,
 	before string) (list []Email, stopped string, err error) {
 	table, columns, index, own := "inbound_emails", inboundColumns, "inbound_emails_by_organization", ""
 	if direction == Outbound {
@@ -310,7 +310,7 @@ const (
 // PruneEmails deletes old mails that started no turn, and notices. Of other mails and of replies, it deletes
 // only the source, because a later answer finds its task by these rows. It works on mails older
 // than age, at most limit for each statement, and returns the number of changed rows.
-func (s *Store) PruneEmails(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
+func (s *Effects) PruneEmails(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		before := s.db.Now().Add(-age).UnixMilli()
 		n = 0

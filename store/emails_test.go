@@ -28,7 +28,7 @@ func (f *fixture) mail(id string) store.NewEmail {
 func (f *fixture) claimReplies(n int) []store.Reply {
 	f.t.Helper()
 	is := is.New(f.t)
-	replies, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
+	replies, err := f.Effects.ClaimReplies(f.ctx(), 10, time.Minute)
 	is.NoErr(err)
 	is.Equal(len(replies), n)
 	return replies
@@ -54,14 +54,14 @@ func TestReceiveEmails(t *testing.T) {
 	is.Equal(list[0].ID, list[2].ID)          // and gets its id
 	is.True(list[0].TaskID != list[1].TaskID) // one task per worker
 	is.Equal(f.Queued(), int64(2))
-	again, err := f.Email(f.ctx(), f.owner.Caller, list[0].ID)
+	again, err := f.Effects.Email(f.ctx(), f.owner.Caller, list[0].ID)
 	is.NoErr(err)
-	seen, err := f.Email(f.ctx(), f.owner.Caller, list[2].CopyID)
+	seen, err := f.Effects.Email(f.ctx(), f.owner.Caller, list[2].CopyID)
 	is.NoErr(err)
 	is.Equal([]string{string(seen.Status), seen.Reason}, []string{"ignored", "a copy of the mail " + list[0].ID})
 	is.True(db.IsKind(errOf(f.Releasable(f.ctx(), f.owner.Caller, seen.ID)), db.Conflict))
 	is.Equal(again, list[0]) // the stored mail equals the returned mail
-	source, err := f.EmailSource(f.ctx(), again)
+	source, err := f.Effects.EmailSource(f.ctx(), again)
 	is.NoErr(err)
 	is.Equal(string(source), "source")
 
@@ -84,9 +84,9 @@ func TestLargeSource(t *testing.T) {
 	list, _, err := f.ReceiveEmails(f.ctx(), []store.NewEmail{f.mail("1@x")}, raw, store.MailLimits{})
 	is.NoErr(err)
 	is.Equal(f.count(`SELECT count(*) FROM inbound_emails WHERE source IS NULL AND source_sha256 = ?`, sha(string(raw))), int64(1))
-	e, err := f.Email(f.ctx(), f.owner.Caller, list[0].ID)
+	e, err := f.Effects.Email(f.ctx(), f.owner.Caller, list[0].ID)
 	is.NoErr(err)
-	source, err := f.EmailSource(f.ctx(), e)
+	source, err := f.Effects.EmailSource(f.ctx(), e)
 	is.NoErr(err)
 	is.Equal(string(source), string(raw))
 }
@@ -103,7 +103,7 @@ func TestReplyWithoutItsRecords(t *testing.T) {
 		f.finish(f.claimOne("run_1"))
 	}
 	storetest.Exec(t, f.Store, `ALTER TABLE inbound_emails RENAME TO hidden`)
-	is.True(errOf(f.ClaimReplies(f.ctx(), 10, time.Minute)) != nil)
+	is.True(errOf(f.Effects.ClaimReplies(f.ctx(), 10, time.Minute)) != nil)
 	storetest.Exec(t, f.Store, `ALTER TABLE hidden RENAME TO inbound_emails`)
 	replies := f.claimReplies(2)
 	for _, r := range replies {
@@ -135,13 +135,13 @@ func TestReplyWithADamagedRecord(t *testing.T) {
 			is.Equal(r.Attempts, want)
 			is.Equal(r.Unreadable != nil, r.TurnID == damaged.ID)
 			is.Equal(r.Turn.OutputText == "Done", r.TurnID != damaged.ID)
-			is.NoErr(f.RetryReply(f.ctx(), r, f.clock.now(), "later"))
+			is.NoErr(f.Effects.RetryReply(f.ctx(), r, f.clock.now(), "later"))
 		}
 		is.Equal(f.count(`SELECT count(*) FROM outbound_emails WHERE claimed = 0`), int64(2))
 	}
 	r := f.claimReplies(2)[0]
 	is.True(r.Unreadable != nil)
-	is.NoErr(f.GiveUpReply(f.ctx(), r, "given up")) // no record is needed for it
+	is.NoErr(f.Effects.GiveUpReply(f.ctx(), r, "given up")) // no record is needed for it
 	is.Equal(f.count(`SELECT count(*) FROM outbound_emails WHERE status = 'failed' AND error_message = 'given up'`), int64(1))
 }
 
@@ -173,22 +173,22 @@ func TestReplyOfATurn(t *testing.T) {
 	is.Equal(r.Attempts, int64(1))
 	f.claimReplies(0) // the replies are being sent
 	f.clock.advance(2 * time.Minute)
-	replies, err := f.ClaimReplies(f.ctx(), 1, time.Minute)
+	replies, err := f.Effects.ClaimReplies(f.ctx(), 1, time.Minute)
 	is.NoErr(err)
 	is.Equal(replies[0].Attempts, int64(2)) // the first attempt has no recorded result
 	late := replies[0]
 	late.Attempts = 1
-	is.NoErr(f.RetryReply(f.ctx(), late, f.clock.now(), "late"))
+	is.NoErr(f.Effects.RetryReply(f.ctx(), late, f.clock.now(), "late"))
 	is.Equal(f.count(`SELECT count(*) FROM outbound_emails WHERE claimed = 1 AND attempts = 2`), int64(1))
-	is.NoErr(f.ComposeReply(f.ctx(), &replies[0], "Re: Hello", []byte("reply")))
-	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
-	is.NoErr(f.RetryReply(f.ctx(), replies[0], f.clock.now(), "late")) // a sent mail stays sent
-	sent, err := f.Email(f.ctx(), f.owner.Caller, replies[0].ID)
+	is.NoErr(f.Effects.ComposeReply(f.ctx(), &replies[0], "Re: Hello", []byte("reply")))
+	is.NoErr(f.Effects.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
+	is.NoErr(f.Effects.RetryReply(f.ctx(), replies[0], f.clock.now(), "late")) // a sent mail stays sent
+	sent, err := f.Effects.Email(f.ctx(), f.owner.Caller, replies[0].ID)
 	is.NoErr(err)
 	is.Equal(sent.Status, store.EmailSent)
-	is.NoErr(f.BounceReply(f.ctx(), workers.Worker{ID: "wrk_other"}, []string{sent.ID + "@x"}, "no"))
-	is.NoErr(f.BounceReply(f.ctx(), f.worker, []string{"x@y", strings.ToUpper(sent.ID) + "@x"}, "no such user"))
-	sent, err = f.Email(f.ctx(), f.owner.Caller, sent.ID)
+	is.NoErr(f.Effects.BounceReply(f.ctx(), workers.Worker{ID: "wrk_other"}, []string{sent.ID + "@x"}, "no"))
+	is.NoErr(f.Effects.BounceReply(f.ctx(), f.worker, []string{"x@y", strings.ToUpper(sent.ID) + "@x"}, "no such user"))
+	sent, err = f.Effects.Email(f.ctx(), f.owner.Caller, sent.ID)
 	is.NoErr(err)
 	is.Equal([]string{string(sent.Status), sent.Reason}, []string{"bounced", "no such user"})
 }
@@ -234,7 +234,7 @@ func TestEmailList(t *testing.T) {
 			seen, last := map[string]bool{}, "n"
 			tt.q.Limit = 7
 			for pages := 0; pages == 0 || tt.q.Cursor != ""; pages++ {
-				list, next, err := f.Emails(f.ctx(), tt.who, tt.q)
+				list, next, err := f.Effects.Emails(f.ctx(), tt.who, tt.q)
 				is.NoErr(err)
 				ordertest.AtMost(is, len(list), 7) // the page is longer than its limit
 				for _, e := range list {
@@ -248,11 +248,11 @@ func TestEmailList(t *testing.T) {
 			is.Equal(len(seen), tt.want)
 		})
 	}
-	_, _, err := f.Emails(f.ctx(), f.owner.Caller, store.EmailQuery{Cursor: "x", Status: "lost", Direction: "up"})
+	_, _, err := f.Effects.Emails(f.ctx(), f.owner.Caller, store.EmailQuery{Cursor: "x", Status: "lost", Direction: "up"})
 	is.True(db.IsKind(err, db.Invalid))
-	hidden, _, err := f.Emails(f.ctx(), f.owner.Caller, store.EmailQuery{WorkerID: private.ID, Limit: 1})
+	hidden, _, err := f.Effects.Emails(f.ctx(), f.owner.Caller, store.EmailQuery{WorkerID: private.ID, Limit: 1})
 	is.NoErr(err)
-	is.True(db.IsKind(errOf(f.Email(f.ctx(), member.Caller, hidden[0].ID)), db.Forbidden))
+	is.True(db.IsKind(errOf(f.Effects.Email(f.ctx(), member.Caller, hidden[0].ID)), db.Forbidden))
 }
 
 func TestSendAgain(t *testing.T) {
@@ -264,22 +264,22 @@ func TestSendAgain(t *testing.T) {
 	f.finish(f.claimOne("run_1"))
 	r := f.claimReplies(1)[0]
 	in := r.Inbound
-	is.NoErr(f.EndReply(f.ctx(), r, store.EmailFailed, "given up"))
+	is.NoErr(f.Effects.EndReply(f.ctx(), r, store.EmailFailed, "given up"))
 
 	member := f.caller("Acme", "mo@acme.test", people.RoleMember)
-	is.True(db.IsKind(errOf(f.SendAgain(f.ctx(), member.Caller, r.ID)), db.Forbidden))
+	is.True(db.IsKind(errOf(f.Effects.SendAgain(f.ctx(), member.Caller, r.ID)), db.Forbidden))
 	other := f.caller("Umbrella", "eve@umbrella.test", people.RoleOwner)
-	_, err := f.SendAgain(f.ctx(), other.Caller, r.ID)
+	_, err := f.Effects.SendAgain(f.ctx(), other.Caller, r.ID)
 	is.True(db.IsKind(err, db.NotFound) || db.IsKind(err, db.Forbidden))
-	is.True(db.IsKind(errOf(f.SendAgain(f.ctx(), f.owner.Caller, in.ID)), db.Conflict)) // a received mail
+	is.True(db.IsKind(errOf(f.Effects.SendAgain(f.ctx(), f.owner.Caller, in.ID)), db.Conflict)) // a received mail
 
-	e, err := f.SendAgain(f.ctx(), f.owner.Caller, r.ID)
+	e, err := f.Effects.SendAgain(f.ctx(), f.owner.Caller, r.ID)
 	is.NoErr(err)
 	is.Equal(e.Status, store.EmailQueued)
 	is.Equal(e.Attempts, int64(0))
 	again := f.claimReplies(1) // due at once
-	is.NoErr(f.EndReply(f.ctx(), again[0], store.EmailSent, ""))
-	_, err = f.SendAgain(f.ctx(), f.owner.Caller, r.ID)
+	is.NoErr(f.Effects.EndReply(f.ctx(), again[0], store.EmailSent, ""))
+	_, err = f.Effects.SendAgain(f.ctx(), f.owner.Caller, r.ID)
 	is.True(db.IsKind(err, db.Conflict)) // the mail was already delivered
 }
 
@@ -294,12 +294,12 @@ func TestMailNeedsTheRoleOfNow(t *testing.T) {
 	list := f.receive(held, answered)
 	f.finish(f.claimOne("run_1"))
 	reply := f.claimReplies(1)[0]
-	is.NoErr(f.EndReply(f.ctx(), reply, store.EmailFailed, "given up"))
+	is.NoErr(f.Effects.EndReply(f.ctx(), reply, store.EmailFailed, "given up"))
 
 	admin := f.caller("Acme", "ada@acme.test", people.RoleAdmin)
 	is.NoErr(errOf(f.People.ChangeRole(f.ctx(), f.owner.Caller, admin.UserID, people.RoleMember)))
 	is.True(db.IsKind(errOf(f.ReleaseEmail(f.ctx(), admin.Caller, list[0].ID, *answered.Turn)), db.Forbidden))
-	is.True(db.IsKind(errOf(f.SendAgain(f.ctx(), admin.Caller, reply.ID)), db.Forbidden))
+	is.True(db.IsKind(errOf(f.Effects.SendAgain(f.ctx(), admin.Caller, reply.ID)), db.Forbidden))
 }
 
 // TestOldMailIsDeleted lets mails of every status expire, and answers a mail after its source was
@@ -312,7 +312,7 @@ func TestOldMailIsDeleted(t *testing.T) {
 	accepted := f.receive(f.mail("accepted@x"))[0]
 	f.finish(f.claimOne("run_1"))
 	replies := f.claimReplies(1)
-	is.NoErr(f.ComposeReply(f.ctx(), &replies[0], "Re", []byte("answer")))
+	is.NoErr(f.Effects.ComposeReply(f.ctx(), &replies[0], "Re", []byte("answer")))
 	kept := func(status store.EmailStatus, id string) store.NewEmail {
 		n := f.mail(id)
 		n.Turn, n.Status = nil, status
@@ -323,14 +323,14 @@ func TestOldMailIsDeleted(t *testing.T) {
 	is.NoErr(err)
 	f.makeOld(sha(large), day)
 	prune := func() int64 {
-		n, err := f.PruneEmails(f.ctx(), 90*day, 10)
+		n, err := f.Effects.PruneEmails(f.ctx(), 90*day, 10)
 		is.NoErr(err)
 		return n
 	}
 	source := func(e store.Email) string {
-		e, err := f.Email(f.ctx(), f.owner.Caller, e.ID)
+		e, err := f.Effects.Email(f.ctx(), f.owner.Caller, e.ID)
 		is.NoErr(err)
-		b, err := f.EmailSource(f.ctx(), e)
+		b, err := f.Effects.EmailSource(f.ctx(), e)
 		is.NoErr(err)
 		return string(b)
 	}
@@ -345,7 +345,7 @@ func TestOldMailIsDeleted(t *testing.T) {
 	is.Equal([]string{source(accepted), source(replies[0].Email)}, []string{"", "answer"})
 	is.Equal(f.sweepAll(), int64(1)) // the large source
 
-	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
+	is.NoErr(f.Effects.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
 	is.Equal(prune(), int64(1))
 	is.Equal(source(replies[0].Email), "")
 	is.Equal(prune(), int64(0))
@@ -372,7 +372,7 @@ func TestForgettingIsBounded(t *testing.T) {
 	}
 	f.clock.advance(time.Hour)
 	for _, want := range []int64{3, 3, 1, 0} {
-		n, err := f.PruneEmails(f.ctx(), time.Minute, 3)
+		n, err := f.Effects.PruneEmails(f.ctx(), time.Minute, 3)
 		is.NoErr(err)
 		is.Equal(n, want)
 	}
@@ -400,12 +400,12 @@ func TestPostmasterMailIsBounded(t *testing.T) {
 	is.Equal(f.count(`SELECT count(*) FROM inbound_emails WHERE worker_id IS NULL`), int64(1000))
 	is.Equal(f.count(`SELECT count(*) FROM inbound_emails`), int64(1001)) // no others are deleted
 	for _, e := range []store.Email{first, last} {
-		again, err := f.Email(f.ctx(), f.owner.Caller, e.ID)
+		again, err := f.Effects.Email(f.ctx(), f.owner.Caller, e.ID)
 		is.NoErr(err)
 		is.Equal(again.Subject, e.Subject)
 		for _, c := range []people.Identity{member, stranger} {
-			is.True(db.IsKind(errOf(f.Email(f.ctx(), c.Caller, e.ID)), db.Forbidden))
-			list, _, err := f.Emails(f.ctx(), c.Caller, store.EmailQuery{Status: store.EmailIgnored, Limit: 5})
+			is.True(db.IsKind(errOf(f.Effects.Email(f.ctx(), c.Caller, e.ID)), db.Forbidden))
+			list, _, err := f.Effects.Emails(f.ctx(), c.Caller, store.EmailQuery{Status: store.EmailIgnored, Limit: 5})
 			is.NoErr(err)
 			is.Equal(len(list), 0)
 		}
@@ -423,17 +423,17 @@ func TestRepliesAfterKill(t *testing.T) {
 		f.receive(f.mail(id))
 		f.finish(f.claimOne("run_1"))
 	}
-	replies, err := f.ClaimReplies(f.ctx(), 10, 10*time.Minute)
+	replies, err := f.Effects.ClaimReplies(f.ctx(), 10, 10*time.Minute)
 	is.NoErr(err)
 	is.Equal(len(replies), 3)
-	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
-	is.NoErr(f.RetryReply(f.ctx(), replies[2], f.clock.now().Add(5*time.Minute), "greylisted"))
+	is.NoErr(f.Effects.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
+	is.NoErr(f.Effects.RetryReply(f.ctx(), replies[2], f.clock.now().Add(5*time.Minute), "greylisted"))
 	is.NoErr(f.Close())
 	s := storetest.Reopen(t, f.Dir(), store.Options{Now: f.clock.now})
-	n, err := s.ReleaseReplies(t.Context())
+	n, err := s.Effects.ReleaseReplies(t.Context())
 	is.NoErr(err)
 	is.Equal(n, int64(1))
-	again, err := s.ClaimReplies(t.Context(), 10, 10*time.Minute)
+	again, err := s.Effects.ClaimReplies(t.Context(), 10, 10*time.Minute)
 	is.NoErr(err)
 	is.Equal(len(again), 1) // neither the sent reply, nor the one that the relay has delayed
 	is.Equal(again[0].ID, replies[1].ID)

@@ -209,10 +209,10 @@ func (s *Store) endTurns(tx db.Tx, ended []Turn, ran bool, cost int64, about *en
 		if err := updateEnded(tx, t, task.status, ran && i == 0); err != nil {
 			return err
 		}
-		if err := s.queueReply(tx, *t); err != nil {
+		if err := s.Effects.queueReply(tx, *t); err != nil {
 			return err
 		}
-		if err := s.alertEnd(context.Background(), tx, *t); err != nil {
+		if err := s.Effects.alertEnd(context.Background(), tx, *t); err != nil {
 			return err
 		}
 		if t.Depth > 0 {
@@ -229,7 +229,7 @@ func (s *Store) endTurns(tx db.Tx, ended []Turn, ran bool, cost int64, about *en
 	}
 	// The rows of deliveries and replies are in the same transaction as the end. A crash can
 	// then lose neither of them.
-	return s.queueDeliveries(tx, ended, task)
+	return s.Effects.queueDeliveries(tx, ended, task)
 }
 
 // startNext makes the turn after t ready to run. If the task has no such turn, the

@@ -32,7 +32,7 @@ func (s *Store) ImportWorker(ctx context.Context, c people.Caller, n workers.New
 		}
 		hook := Webhook{URL: webhook}
 		hook.renew() // the secrets of the exported webhook stay with its worker
-		if err := s.putWebhook(tx, w.ID, hook); err != nil {
+		if err := s.Effects.putWebhook(tx, w.ID, hook); err != nil {
 			return w, "", err
 		}
 		return w, w.ID, s.People.Audit(tx, c, "webhook.set", w.ID, map[string]any{"from": "", "to": webhook})

@@ -145,7 +145,7 @@ func (s *Store) addToSums(tx db.Tx, t Turn, u Usage) error {
 		return nil
 	}
 	s.db.Notify(tx, t.OrganizationID, db.ChangedTasks)
-	return s.meter(tx, t, u, false, true)
+	return s.Effects.meter(tx, t, u, false, true)
 }
 
 // addUsage adds usageArgs to the columns of a turn, and removes the values that BeginCall stored.

@@ -155,7 +155,7 @@ func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte
 		defer func() { disk.settle(int64(len(raw)), err == nil && i < len(made) && made[i]) }()
 	}
 	// A large source is synced before the write, so that the writer never waits for it.
-	src, err := s.keepSource(ctx, raw)
+	src, err := s.Effects.keepSource(ctx, raw)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -233,7 +233,7 @@ func (s *Store) receiveEmail(ctx context.Context, tx db.Tx, n NewEmail, src sour
 	}
 	s.db.Notify(tx, e.OrgID, db.ChangedOutbox)
 	if n.NoticeTo != "" {
-		if err := s.queueNotice(ctx, tx, e, n.NoticeTo); err != nil {
+		if err := s.Effects.queueNotice(ctx, tx, e, n.NoticeTo); err != nil {
 			return Email{}, false, err
 		}
 	}
@@ -318,7 +318,7 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 	if err := s.Gate.RoomIn(ctx); err != nil {
 		return Email{}, err
 	}
-	src, err := s.keepSource(ctx, raw)
+	src, err := s.Effects.keepSource(ctx, raw)
 	if err != nil {
 		return Email{}, err
 	}

@@ -16,7 +16,7 @@ import (
 // queueReply adds a reply to the outbox in the transaction that ends a turn, if a mail
 // started the turn. The reply answers the newest mail of the turn. That mail may be an answer
 // to a question of the turn. A silent task gets no reply: see speaks.
-func (s *Store) queueReply(tx db.Tx, t Turn) error {
+func (s *Effects) queueReply(tx db.Tx, t Turn) error {
 	if t.TriggeredBy != people.TriggerEmail {
 		return nil
 	}
@@ -48,7 +48,7 @@ const (
 
 // queueNotice adds a notice to the author of a mail to the outbox, within the limits. If mail of everybody comes
 // from the network, the author counts instead of it.
-func (s *Store) queueNotice(ctx context.Context, tx db.Tx, e Email, author string) error {
+func (s *Effects) queueNotice(ctx context.Context, tx db.Tx, e Email, author string) error {
 	network, since := cmp.Or(e.network, author), s.db.Now().Add(-noticeTime).UnixMilli()
 	networks, err := db.All(ctx, tx, db.ScanString, `SELECT network FROM outbound_emails INDEXED BY outbound_emails_notices
 		WHERE network IS NOT NULL AND created_at > ? LIMIT ?`, since, maxNotices)
@@ -94,7 +94,7 @@ func scanReply(row db.Scanner) (r Reply, err error) {
 // ClaimReplies returns up to n replies that are due, and counts an attempt for each. A
 // reply whose result is not stored within lease is due again. It may then be sent twice,
 // under one Message-ID, but is never lost. If the database fails, no reply is claimed.
-func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (replies []Reply, err error) {
+func (s *Effects) ClaimReplies(ctx context.Context, n int, lease time.Duration) (replies []Reply, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) (err error) {
 		replies, err = s.claimReplies(ctx, tx, n, lease)
 		return err
@@ -117,7 +117,7 @@ func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (r
 }
 
 // claimReplies claims the replies that are due, and returns them without the records of fillReply.
-func (s *Store) claimReplies(ctx context.Context, tx db.Tx, n int, lease time.Duration) ([]Reply, error) {
+func (s *Effects) claimReplies(ctx context.Context, tx db.Tx, n int, lease time.Duration) ([]Reply, error) {
 	const due = ` FROM outbound_emails e INDEXED BY outbound_emails_due WHERE next_attempt_at <= ?
 		ORDER BY next_attempt_at, num LIMIT ?`
 	// The lease counts from the claim: it ends even if the process does.
@@ -138,7 +138,7 @@ func (s *Store) claimReplies(ctx context.Context, tx db.Tx, n int, lease time.Du
 
 // unclaim undoes claims whose records could not be read. No attempt was made. If another process has
 // claimed a reply since, its claim stays.
-func (s *Store) unclaim(ctx context.Context, replies []Reply) error {
+func (s *Effects) unclaim(ctx context.Context, replies []Reply) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		for _, r := range replies {
 			err := tx.ExecLater(`UPDATE outbound_emails SET attempts = attempts - 1, claimed = 0, next_attempt_at = ?
@@ -155,14 +155,14 @@ func (s *Store) unclaim(ctx context.Context, replies []Reply) error {
 // Only the leader claims replies. So when a process becomes the leader, or has the database alone and
 // starts, every claim belongs to an earlier leader. Call ReleaseReplies before the first ClaimReplies. A
 // reply whose sending was recorded stays sent.
-func (s *Store) ReleaseReplies(ctx context.Context) (int64, error) {
+func (s *Effects) ReleaseReplies(ctx context.Context) (int64, error) {
 	return s.db.Exec(ctx, `UPDATE outbound_emails INDEXED BY outbound_emails_due SET claimed = 0, next_attempt_at = ?
 		WHERE next_attempt_at IS NOT NULL AND claimed = 1`, s.db.Millis())
 }
 
 // fillReply reads the records that the text of a reply needs. They are read at each attempt: a late
 // retry must not ask about decided calls.
-func (s *Store) fillReply(ctx context.Context, r *Reply) (err error) {
+func (s *Effects) fillReply(ctx context.Context, r *Reply) (err error) {
 	if r.alertNum != 0 {
 		r.Alert, err = db.One(ctx, s.db, scanAlertMessage, selectAlertMessage+`WHERE m.num = ?`, r.alertNum)
 		return err
@@ -187,7 +187,7 @@ func (s *Store) fillReply(ctx context.Context, r *Reply) (err error) {
 }
 
 // RepliesDue returns the time when the next reply is due, or false if none waits.
-func (s *Store) RepliesDue(ctx context.Context) (at time.Time, ok bool, err error) {
+func (s *Effects) RepliesDue(ctx context.Context) (at time.Time, ok bool, err error) {
 	_, err = db.One(ctx, s.db, db.Into(db.AsTime(&at)), `SELECT next_attempt_at
 		FROM outbound_emails INDEXED BY outbound_emails_due
 		WHERE next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`)
@@ -195,7 +195,7 @@ func (s *Store) RepliesDue(ctx context.Context) (at time.Time, ok bool, err erro
 }
 
 // ComposeReply stores the composed reply, so that every attempt sends the same mail.
-func (s *Store) ComposeReply(ctx context.Context, r *Reply, subject string, raw []byte) error {
+func (s *Effects) ComposeReply(ctx context.Context, r *Reply, subject string, raw []byte) error {
 	src, err := s.keepSource(ctx, raw)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (s *Store) ComposeReply(ctx context.Context, r *Reply, subject string, raw 
 }
 
 // KeepReply stores the composed reply and the result EmailKept, in one transaction.
-func (s *Store) KeepReply(ctx context.Context, r Reply, subject string, raw []byte) error {
+func (s *Effects) KeepReply(ctx context.Context, r Reply, subject string, raw []byte) error {
 	src, err := s.keepSource(ctx, raw)
 	if err != nil {
 		return err
@@ -227,7 +227,7 @@ func composeReply(tx db.Tx, r Reply, subject string, src source) error {
 }
 
 // EndReply stores the result of a reply: EmailSent, EmailKept, or EmailFailed with the reason.
-func (s *Store) EndReply(ctx context.Context, r Reply, status EmailStatus, reason string) error {
+func (s *Effects) EndReply(ctx context.Context, r Reply, status EmailStatus, reason string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		_, err := s.endReply(tx, r, status, reason)
 		return err
@@ -236,7 +236,7 @@ func (s *Store) EndReply(ctx context.Context, r Reply, status EmailStatus, reaso
 
 // GiveUpReply stores that a reply cannot be sent, and raises an alert. For an alert mail it raises
 // none, and for a notice neither: anybody can cause notices to addresses that do not exist.
-func (s *Store) GiveUpReply(ctx context.Context, r Reply, reason string) error {
+func (s *Effects) GiveUpReply(ctx context.Context, r Reply, reason string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		ended, err := s.endReply(tx, r, EmailFailed, reason)
 		if err != nil || !ended || r.Kind == ReplyAlert || r.Kind == ReplyNotice {
@@ -247,7 +247,7 @@ func (s *Store) GiveUpReply(ctx context.Context, r Reply, reason string) error {
 }
 
 // endReply stores the result of a reply. It reports false if the reply has ended before.
-func (s *Store) endReply(tx db.Tx, r Reply, status EmailStatus, reason string) (bool, error) {
+func (s *Effects) endReply(tx db.Tx, r Reply, status EmailStatus, reason string) (bool, error) {
 	var sent any
 	if status == EmailSent {
 		sent = s.db.Millis()
@@ -267,7 +267,7 @@ func (s *Store) endReply(tx db.Tx, r Reply, status EmailStatus, reason string) (
 
 // RetryReply schedules the next attempt of a reply that could not be sent. It changes nothing if the
 // claim of r is over.
-func (s *Store) RetryReply(ctx context.Context, r Reply, at time.Time, reason string) error {
+func (s *Effects) RetryReply(ctx context.Context, r Reply, at time.Time, reason string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		n, err := tx.Exec(`UPDATE outbound_emails SET next_attempt_at = ?, claimed = 0, error_message = ?
 			WHERE num = ? AND status = 'queued' AND claimed = 1 AND attempts = ?`,
@@ -282,7 +282,7 @@ func (s *Store) RetryReply(ctx context.Context, r Reply, at time.Time, reason st
 
 // BounceReply sets the status of a worker's reply to bounced. It is the first reply that one of the
 // message ids names.
-func (s *Store) BounceReply(ctx context.Context, w workers.Worker, messageIDs []string, reason string) error {
+func (s *Effects) BounceReply(ctx context.Context, w workers.Worker, messageIDs []string, reason string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		s.db.Notify(tx, w.OrganizationID, db.ChangedOutbox)
 		return bounce(tx, messageIDs, reason, `worker_id = ?`, w.ID)
@@ -291,7 +291,7 @@ func (s *Store) BounceReply(ctx context.Context, w workers.Worker, messageIDs []
 
 // BounceAlert sets the status of an alert to bounced. It is the first alert that one of the message
 // ids names.
-func (s *Store) BounceAlert(ctx context.Context, messageIDs []string, reason string) error {
+func (s *Effects) BounceAlert(ctx context.Context, messageIDs []string, reason string) error {
 	return s.db.Write(ctx, func(tx db.Tx) error { return bounce(tx, messageIDs, reason, `kind = ?`, "alert") })
 }
 
@@ -317,7 +317,7 @@ func bounce(tx db.Tx, messageIDs []string, reason, condition, value string) erro
 // SendAgain makes a reply due at once, and sets its attempts to 0. The status of the reply must be
 // queued, failed, bounced or kept. SendAgain returns a Conflict for a reply that was sent, for a
 // received mail, and for an archived task or a deleted worker. It returns Forbidden for a Member.
-func (s *Store) SendAgain(ctx context.Context, c people.Caller, id string) (e Email, err error) {
+func (s *Effects) SendAgain(ctx context.Context, c people.Caller, id string) (e Email, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if err := people.RoleNow(ctx, tx, &c); err != nil {
 			return err
@@ -350,7 +350,7 @@ func (s *Store) SendAgain(ctx context.Context, c people.Caller, id string) (e Em
 			return err
 		}
 		s.db.Notify(tx, c.OrganizationID, db.ChangedOutbox)
-		return s.People.Audit(tx, c, "email.retry", e.ID, map[string]any{"to": e.To, "worker": e.WorkerID})
+		return s.people.Audit(tx, c, "email.retry", e.ID, map[string]any{"to": e.To, "worker": e.WorkerID})
 	})
 	return e, err
 }

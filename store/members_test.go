@@ -160,7 +160,7 @@ func TestOrganizationSettings(t *testing.T) {
 	is.True(db.IsKind(errOf(f.People.OrganizationSettings(f.ctx(), admin.Caller)), db.Forbidden))
 	is.NoErr(f.People.UpdateOrganization(f.ctx(), f.owner.Caller, set))
 	is.NoErr(f.People.UpdateOrganization(f.ctx(), f.owner.Caller, set)) // no change, so no audit entry
-	is.NoErr(f.MeterCaller(f.ctx(), f.owner.Caller, store.Usage{ModelCost: 7}))
+	is.NoErr(f.Effects.MeterCaller(f.ctx(), f.owner.Caller, store.Usage{ModelCost: 7}))
 	got, spent, err := f.People.OrganizationSettings(f.ctx(), f.owner.Caller)
 	is.NoErr(err)
 	is.Equal([]any{got.Name, *got.MonthlyCreditCap, spent}, []any{"Acme & Sons", 12.5, int64(7)})

@@ -39,10 +39,10 @@ func TestNotices(t *testing.T) {
 	is.Equal(notices(), int64(101)) // the first one is a day old
 	r := f.claimReplies(10)[0]
 	is.Equal(r.Kind, store.ReplyNotice)
-	is.NoErr(f.ComposeReply(f.ctx(), &r, "Notice", []byte("raw")))
-	is.NoErr(f.GiveUpReply(f.ctx(), r, "no such user"))
+	is.NoErr(f.Effects.ComposeReply(f.ctx(), &r, "Notice", []byte("raw")))
+	is.NoErr(f.Effects.GiveUpReply(f.ctx(), r, "no such user"))
 	is.Equal(f.count(`SELECT count(*) FROM alerts`), int64(0))
 	f.clock.advance(time.Hour)
-	is.NoErr(errOf(f.PruneEmails(f.ctx(), time.Minute, 1000)))
+	is.NoErr(errOf(f.Effects.PruneEmails(f.ctx(), time.Minute, 1000)))
 	is.Equal(notices(), int64(100)) // the others are still queued
 }

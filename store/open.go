@@ -91,8 +91,11 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 // furnish makes the rooms of the store, which stand on the open database.
 func (s *Store) furnish(opt Options) {
 	s.People = people.New(people.Config{DB: s.db, Gate: s.Gate, Seal: s.seal, PasswordMemory: opt.PasswordMemory,
-		OnCap: s.alertCap, OnLeave: removeUserChannels})
+		OnCap:   func(ctx context.Context, tx db.Tx, c people.CapChange) error { return s.Effects.alertCap(ctx, tx, c) },
+		OnLeave: removeUserChannels})
 	s.Workers = workers.New(workers.Config{DB: s.db, Gate: s.Gate, Seal: s.seal, People: s.People, Charge: s.chargeDisk})
+	s.Effects = &Effects{db: s.db, seal: s.seal, people: s.People,
+		counters: &s.counters, zone: s.zone, putBlob: s.PutBlob, openBlob: s.OpenBlob}
 }
 
 // lockFolder locks the data folder: for this process alone, or together with the other nodes.

@@ -155,7 +155,7 @@ func TestPruneTasks(t *testing.T) {
 	// The file is deleted with the last row that refers to it.
 	is.True(!f.kept(image))
 	is.True(errors.Is(errOf(os.Stat(folder)), os.ErrNotExist))
-	list, _, err := f.Executions(t.Context(), f.owner.Caller, f.worker.ID, 1)
+	list, _, err := f.Effects.Executions(t.Context(), f.owner.Caller, f.worker.ID, 1)
 	is.NoErr(err)
 	is.Equal(len(list), 2)
 }

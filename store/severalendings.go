@@ -51,7 +51,7 @@ func (s *Store) meterAll(tx db.Tx, list []metered) error {
 		for n < len(list) && list[n].turn.OrganizationID == organizationID {
 			n++
 		}
-		if err := s.meterOrganization(tx, organizationID, list[:n]); err != nil {
+		if err := s.Effects.meterOrganization(tx, organizationID, list[:n]); err != nil {
 			return err
 		}
 		list = list[n:]

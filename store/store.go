@@ -33,6 +33,7 @@ type Store struct {
 	Gate    *gate.Gate // whether anything may be written now
 	People  *people.Store
 	Workers *workers.Store
+	Effects *Effects
 
 	log    *slog.Logger
 	dir    string
@@ -54,12 +55,11 @@ type Store struct {
 	seal      *seal.Key // of secrets at rest and of tokens
 	abandoned abandoned
 
-	onDelivery    atomic.Pointer[func(workerID string)] // nil until OnDelivery
-	asksByMail    atomic.Bool                           // set by AskByMail
-	onInterrupted atomic.Pointer[func(Turn)]            // nil until OnInterrupted
-	onClaimed     atomic.Pointer[func(Claim)]           // nil until OnClaimed
-	slots         atomic.Pointer[Slots]                 // nil until UseSlots
-	envelopes     atomic.Pointer[Envelopes]             // nil until UseEnvelopes
+	asksByMail    atomic.Bool                 // set by AskByMail
+	onInterrupted atomic.Pointer[func(Turn)]  // nil until OnInterrupted
+	onClaimed     atomic.Pointer[func(Claim)] // nil until OnClaimed
+	slots         atomic.Pointer[Slots]       // nil until UseSlots
+	envelopes     atomic.Pointer[Envelopes]   // nil until UseEnvelopes
 
 	measured atomic.Pointer[Storage] // nil until MeasureStorage
 	pruned   atomic.Pointer[Pruned]  // nil until EndPruning

@@ -80,7 +80,7 @@ func TestExchangesAreForgotten(t *testing.T) {
 	is.Equal(stored(), int64(all-1)) // nothing is deleted yet
 	f.record(d, attempt)
 	for i, kept := range map[int]bool{0: false, 1: true, old - 1: false, old: true} {
-		e, request, response, err := f.Exchange(t.Context(), f.owner.Caller, f.worker.ID, ids[i])
+		e, request, response, err := f.Effects.Exchange(t.Context(), f.owner.Caller, f.worker.ID, ids[i])
 		is.NoErr(err)
 		is.Equal(e.ID, ids[i])
 		is.Equal(request != "", kept)
@@ -89,10 +89,10 @@ func TestExchangesAreForgotten(t *testing.T) {
 	is.Equal(stored(), int64(store.ExchangesKept+1)) // of the newest, and the failure
 	for _, want := range []int64{7, 14, 21, 28, 35 - store.TrimStep} {
 		batch := slices.Repeat([]store.MadeAttempt{{Delivery: d, Attempt: attempt}}, 7)
-		is.NoErr(f.RecordAttempts(t.Context(), batch))
+		is.NoErr(f.Effects.RecordAttempts(t.Context(), batch))
 		is.Equal(stored(), store.ExchangesKept+1+want)
 	}
-	again, err := f.ExecutedDelivery(t.Context(), f.owner.Caller, f.worker.ID, ids[0])
+	again, err := f.Effects.ExecutedDelivery(t.Context(), f.owner.Caller, f.worker.ID, ids[0])
 	is.NoErr(err)
 	is.Equal(again.ID, d.ID)
 }

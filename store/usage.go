@@ -13,12 +13,12 @@ import (
 // These are the rows that most writes change, so meter comes last in a write. In a locking write, each
 // sum is added to in one statement. From then on the row of spending is locked, so exactly one write
 // finds that the spending has exceeded a share of the cap. UpdateOrganization locks the row before it changes a cap.
-func (s *Store) meter(tx db.Tx, t Turn, u Usage, ended, hasCap bool) error {
+func (s *Effects) meter(tx db.Tx, t Turn, u Usage, ended, hasCap bool) error {
 	return s.meterOrganization(tx, t.OrganizationID, []metered{{&t, u, ended, hasCap}})
 }
 
 // meterOrganization is meter for usage of one organization.
-func (s *Store) meterOrganization(tx db.Tx, organizationID string, list []metered) (err error) {
+func (s *Effects) meterOrganization(tx db.Tx, organizationID string, list []metered) (err error) {
 	ctx := context.Background()
 	var cost int64
 	hasCap := false
@@ -69,7 +69,7 @@ func sameSums(a, b Turn) bool {
 }
 
 // addToUsage adds usage to one row of the sums of a day. All of it is of turns with the same sums.
-func (s *Store) addToUsage(tx db.Tx, list []metered) error {
+func (s *Effects) addToUsage(tx db.Tx, list []metered) error {
 	var u Usage
 	var turns, failures, duration int64
 	for _, m := range list {
@@ -96,7 +96,7 @@ func (s *Store) addToUsage(tx db.Tx, list []metered) error {
 }
 
 // MeterCaller charges a model call that belongs to no turn to the caller's organization.
-func (s *Store) MeterCaller(ctx context.Context, c people.Caller, u Usage) error {
+func (s *Effects) MeterCaller(ctx context.Context, c people.Caller, u Usage) error {
 	return s.db.Write(ctx, func(tx db.Tx) error {
 		return s.meter(tx, Turn{OrganizationID: c.OrganizationID, KeyID: c.KeyID, TriggeredBy: c.Trigger}, u, false, true)
 	})

@@ -132,7 +132,7 @@ func scanUsage(row db.Scanner) (r UsageRow, err error) {
 
 // UsageOn returns the usage of the caller's organization on the day that t lies in, by worker. It
 // returns Forbidden for a Member.
-func (s *Store) UsageOn(ctx context.Context, c people.Caller, t time.Time) ([]UsageRow, error) {
+func (s *Effects) UsageOn(ctx context.Context, c people.Caller, t time.Time) ([]UsageRow, error) {
 	if err := c.Allow(people.SeeUsage); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (s *Store) UsageOn(ctx context.Context, c people.Caller, t time.Time) ([]Us
 }
 
 // Usage returns a report on the caller's organization. It returns Forbidden for a Member.
-func (s *Store) Usage(ctx context.Context, c people.Caller, q UsageQuery) (UsageReport, error) {
+func (s *Effects) Usage(ctx context.Context, c people.Caller, q UsageQuery) (UsageReport, error) {
 	if err := c.Allow(people.SeeUsage); err != nil {
 		return UsageReport{}, err
 	}
@@ -182,7 +182,8 @@ func (s *Store) Usage(ctx context.Context, c people.Caller, q UsageQuery) (Usage
 }
 
 // eachUsage calls f with each row of the days, and the number of days since the first.
-func (s *Store) eachUsage(ctx context.Context, c people.Caller, first, last int64, f func(at int64, r UsageRow)) error {
+func (s *Effects) eachUsage(ctx context.Context, c people.Caller, first, last int64, f func(at int64,
+	r UsageRow)) error {
 	_, err := db.All(ctx, s.db, func(row db.Scanner) (struct{}, error) {
 		r, err := scanUsage(row)
 		if err == nil {
@@ -206,7 +207,7 @@ func largest(totals map[string]*UsagePart, q UsageQuery) (parts []UsagePart, res
 }
 
 // partTitle returns the title of a worker, deleted or not, or the name of a key.
-func (s *Store) partTitle(ctx context.Context, c people.Caller, by UsageGroup, id string) (title string, err error) {
+func (s *Effects) partTitle(ctx context.Context, c people.Caller, by UsageGroup, id string) (title string, err error) {
 	switch by {
 	case ByKey:
 		title, err = db.One(ctx, s.db, db.ScanString, `SELECT name FROM api_keys WHERE id = ? AND organization_id = ?`,
@@ -223,7 +224,7 @@ const ActivityDays = 20
 
 // WorkerActivity returns how many turns of a worker ended on each of the last ActivityDays
 // days (UTC), the oldest day first. The caller must have read the worker.
-func (s *Store) WorkerActivity(ctx context.Context, w workers.Worker) ([]int64, error) {
+func (s *Effects) WorkerActivity(ctx context.Context, w workers.Worker) ([]int64, error) {
 	today := s.db.Now().Unix() / secondsADay
 	// Each day is one short range of the table's key.
 	return db.All(ctx, s.db, db.ScanInt, `WITH RECURSIVE days(day) AS

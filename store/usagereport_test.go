@@ -34,7 +34,8 @@ func TestUsageReport(t *testing.T) {
 	f.meter(org, 7, second.ID, "", "schedule", 1000, 1000, 1000, 1000) // before the range
 	f.meter(other.OrganizationID, 0, f.worker.ID, "", "ui", 77, 77, 77, 77)
 
-	r, err := f.Usage(f.ctx(), f.owner.Caller, store.UsageQuery{Days: 7, By: store.ByWorker, Measure: store.UsageCredits, Parts: 5})
+	r, err := f.Effects.Usage(f.ctx(), f.owner.Caller, store.UsageQuery{Days: 7, By: store.ByWorker,
+		Measure: store.UsageCredits, Parts: 5})
 	is.NoErr(err)
 	is.Equal(r.First, time.Date(2026, 3, 25, 0, 0, 0, 0, time.UTC))
 	is.Equal(r.Total, store.UsageSum{Turns: 14, Failures: 2, Steps: 4, InputTokens: 137, OutputTokens: 4, Cost: 76, Duration: 6 * time.Second})
@@ -48,7 +49,8 @@ func TestUsageReport(t *testing.T) {
 	is.Equal(r.Parts[0].Total.Cost, int64(55))
 	is.Equal(r.Parts[1].Days[0].Cost+r.Parts[1].Days[4].Cost, r.Parts[1].Total.Cost)
 
-	r, err = f.Usage(f.ctx(), f.owner.Caller, store.UsageQuery{Days: 7, By: store.ByKey, Measure: store.UsageTurns, Parts: 1})
+	r, err = f.Effects.Usage(f.ctx(), f.owner.Caller, store.UsageQuery{Days: 7, By: store.ByKey,
+		Measure: store.UsageTurns, Parts: 1})
 	is.NoErr(err)
 	is.Equal(len(r.Parts), 1)
 	is.Equal(r.Rest, 1)
@@ -56,12 +58,13 @@ func TestUsageReport(t *testing.T) {
 	is.Equal(r.Parts[0].Total.Of(store.UsageTurns), int64(12))
 	is.True(r.Parts[0].Title != "") // the part has no title
 
-	r, err = f.Usage(f.ctx(), f.owner.Caller, store.UsageQuery{Days: 8, By: store.ByTrigger, Measure: store.UsageFailures, Parts: 5})
+	r, err = f.Effects.Usage(f.ctx(), f.owner.Caller, store.UsageQuery{Days: 8, By: store.ByTrigger,
+		Measure: store.UsageFailures, Parts: 5})
 	is.NoErr(err)
 	is.Equal(r.Parts[0].ID, "schedule")
 	is.Equal(r.Parts[0].Total.Failures, int64(1001))
 
-	rows, err := f.UsageOn(f.ctx(), f.owner.Caller, f.clock.now())
+	rows, err := f.Effects.UsageOn(f.ctx(), f.owner.Caller, f.clock.now())
 	is.NoErr(err)
 	is.Equal(len(rows), 2)
 	is.Equal(rows[0].Duration, 1500*time.Millisecond)
@@ -75,18 +78,18 @@ func TestUsageIsOfTheOrganization(t *testing.T) {
 	other := f.caller("Umbrella", "eve@umbrella.test", people.RoleOwner)
 	f.meter(other.OrganizationID, 0, f.worker.ID, f.owner.KeyID, "api", 1, 0, 1, 1)
 	for _, by := range []store.UsageGroup{store.ByWorker, store.ByKey} {
-		r, err := f.Usage(f.ctx(), other.Caller, store.UsageQuery{Days: 1, By: by, Parts: 5})
+		r, err := f.Effects.Usage(f.ctx(), other.Caller, store.UsageQuery{Days: 1, By: by, Parts: 5})
 		is.NoErr(err)
 		is.Equal(r.Parts[0].Title, "")
 	}
 	member := f.caller("Acme", "mo@acme.test", people.RoleMember)
-	is.True(db.IsKind(errOf(f.Usage(f.ctx(), member.Caller, store.UsageQuery{Days: 1})), db.Forbidden))
-	is.True(db.IsKind(errOf(f.UsageOn(f.ctx(), member.Caller, f.clock.now())), db.Forbidden))
+	is.True(db.IsKind(errOf(f.Effects.Usage(f.ctx(), member.Caller, store.UsageQuery{Days: 1})), db.Forbidden))
+	is.True(db.IsKind(errOf(f.Effects.UsageOn(f.ctx(), member.Caller, f.clock.now())), db.Forbidden))
 	is.True(db.IsKind(errOf(f.People.MonthSpending(f.ctx(), member.Caller)), db.Forbidden))
 
 	limit := 12.5
 	storetest.CapCredits(t, f.Store, f.owner.Caller, &limit)
-	is.NoErr(f.MeterCaller(f.ctx(), f.owner.Caller, store.Usage{ModelCost: 7}))
+	is.NoErr(f.Effects.MeterCaller(f.ctx(), f.owner.Caller, store.Usage{ModelCost: 7}))
 	spent, got, err := f.People.MonthSpending(f.ctx(), f.owner.Caller)
 	is.NoErr(err)
 	is.Equal(spent, int64(7))

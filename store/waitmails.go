@@ -28,7 +28,8 @@ func (s *Store) announceWait(ctx context.Context, tx db.Tx, c Claim, approvals [
 	if err := s.queueWaiting(ctx, tx, c.Turn); err != nil {
 		return err
 	}
-	err := s.raiseAlert(ctx, tx, alertEvent{TopicWaiting, EventTaskWaiting, c.OrganizationID, c.WorkerID, c.taskNum})
+	err := s.Effects.raiseAlert(ctx, tx, alertEvent{TopicWaiting, EventTaskWaiting, c.OrganizationID, c.WorkerID,
+		c.taskNum})
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (s *Store) queueWaiting(ctx context.Context, tx db.Tx, t Turn) error {
 	if err != nil {
 		return err
 	}
-	return s.queueDeliveryOf(tx, t, TaskWaiting, task)
+	return s.Effects.queueDeliveryOf(tx, t, TaskWaiting, task)
 }
 
 // mailQuestion queues the mail that asks a question. It goes to the author of the mail that

@@ -27,7 +27,7 @@ func readWebhook(ctx context.Context, q db.Querier, workerID string) (w Webhook,
 
 // Webhook returns the webhook of a worker. It returns Forbidden unless the caller created
 // the worker.
-func (s *Store) Webhook(ctx context.Context, c people.Caller, workerID string) (Webhook, error) {
+func (s *Effects) Webhook(ctx context.Context, c people.Caller, workerID string) (Webhook, error) {
 	if _, err := workers.Own(ctx, s.db, c, workerID); err != nil {
 		return Webhook{}, err
 	}
@@ -44,7 +44,7 @@ func (w *Webhook) renew() {
 // SetWebhook sets the URL of a worker's webhook. A webhook that exists keeps its token and
 // its secret. It returns Forbidden unless the caller created the worker. The caller has
 // checked the URL.
-func (s *Store) SetWebhook(ctx context.Context, c people.Caller, workerID, url string) (w Webhook, err error) {
+func (s *Effects) SetWebhook(ctx context.Context, c people.Caller, workerID, url string) (w Webhook, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := workers.Own(ctx, tx, c, workerID); err != nil {
 			return err
@@ -60,12 +60,12 @@ func (s *Store) SetWebhook(ctx context.Context, c people.Caller, workerID, url s
 		if err := s.putWebhook(tx, workerID, w); err != nil || was == url {
 			return err
 		}
-		return s.People.Audit(tx, c, "webhook.set", workerID, map[string]any{"from": was, "to": url})
+		return s.people.Audit(tx, c, "webhook.set", workerID, map[string]any{"from": was, "to": url})
 	})
 	return w, err
 }
 
-func (s *Store) putWebhook(tx db.Tx, workerID string, w Webhook) error {
+func (s *Effects) putWebhook(tx db.Tx, workerID string, w Webhook) error {
 	now := s.db.Millis()
 	_, err := tx.Exec(`INSERT INTO webhooks (worker_id, url, token, signing_secret, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?)
@@ -80,7 +80,7 @@ func (s *Store) putWebhook(tx db.Tx, workerID string, w Webhook) error {
 // It is locking, so that no delivery is missed. Writes that queue a delivery lock the webhook, and the
 // DELETE waits for them. The next statement sees their deliveries. Writes that come later find no
 // webhook.
-func (s *Store) RemoveWebhook(ctx context.Context, c people.Caller, workerID string) (was Webhook, err error) {
+func (s *Effects) RemoveWebhook(ctx context.Context, c people.Caller, workerID string) (was Webhook, err error) {
 	err = s.db.Hot(ctx, true, func(tx db.Tx) error {
 		if _, err := workers.Own(ctx, tx, c, workerID); err != nil {
 			return err
@@ -99,7 +99,7 @@ func (s *Store) RemoveWebhook(ctx context.Context, c people.Caller, workerID str
 		if err := giveUpDeliveries(tx, workerID); err != nil {
 			return err
 		}
-		return s.People.Audit(tx, c, "webhook.remove", workerID, map[string]any{"url": was.URL})
+		return s.people.Audit(tx, c, "webhook.remove", workerID, map[string]any{"url": was.URL})
 	})
 	return was, err
 }
@@ -115,7 +115,7 @@ func giveUpDeliveries(tx db.Tx, workerID string) error {
 // RenewWebhook creates a new token and secret for a worker's webhook. If a request with the
 // same key has done so before, it changes nothing, and replayed is true. It returns
 // Forbidden unless the caller created the worker.
-func (s *Store) RenewWebhook(ctx context.Context, c people.Caller, workerID string,
+func (s *Effects) RenewWebhook(ctx context.Context, c people.Caller, workerID string,
 	key db.IdempotencyKey) (w Webhook, replayed bool, err error) {
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := workers.Own(ctx, tx, c, workerID); err != nil {
@@ -132,7 +132,7 @@ func (s *Store) RenewWebhook(ctx context.Context, c people.Caller, workerID stri
 		if err := s.putWebhook(tx, workerID, w); err != nil {
 			return err
 		}
-		if err := s.People.Audit(tx, c, "webhook.renew", workerID, map[string]any{"url": w.URL}); err != nil {
+		if err := s.people.Audit(tx, c, "webhook.renew", workerID, map[string]any{"url": w.URL}); err != nil {
 			return err
 		}
 		return s.db.RememberIn(tx, key, workerID)

@@ -19,7 +19,7 @@ import (
 // webhook configures a webhook of the fixture's worker.
 func (f *fixture) webhook(url string) store.Webhook {
 	f.t.Helper()
-	w, err := f.SetWebhook(f.ctx(), f.owner.Caller, f.worker.ID, url)
+	w, err := f.Effects.SetWebhook(f.ctx(), f.owner.Caller, f.worker.ID, url)
 	is.New(f.t).NoErr(err)
 	return w
 }
@@ -27,7 +27,7 @@ func (f *fixture) webhook(url string) store.Webhook {
 // due returns the worker's due deliveries.
 func (f *fixture) due() []store.Delivery {
 	f.t.Helper()
-	list, err := f.DueDeliveries(f.ctx(), f.worker.ID, 1000)
+	list, err := f.Effects.DueDeliveries(f.ctx(), f.worker.ID, 1000)
 	is.New(f.t).NoErr(err)
 	return list
 }
@@ -37,7 +37,7 @@ func (f *fixture) record(d store.Delivery, a store.Attempt) store.Execution {
 	if a.StartedAt.IsZero() {
 		a.StartedAt = f.clock.now()
 	}
-	e, err := f.RecordAttempt(f.ctx(), d, a)
+	e, err := f.Effects.RecordAttempt(f.ctx(), d, a)
 	is.New(f.t).NoErr(err)
 	return e
 }
@@ -47,13 +47,13 @@ func TestWebhookLife(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	owner, id := f.owner.Caller, f.worker.ID
-	w, err := f.Webhook(f.ctx(), owner, id)
+	w, err := f.Effects.Webhook(f.ctx(), owner, id)
 	is.NoErr(err)
 	is.Equal(w, store.Webhook{})
-	was, err := f.RemoveWebhook(f.ctx(), owner, id)
+	was, err := f.Effects.RemoveWebhook(f.ctx(), owner, id)
 	is.NoErr(err)
 	is.Equal(was, store.Webhook{})
-	is.True(db.IsKind(errOf(f.RenewWebhook(f.ctx(), owner, id, db.IdempotencyKey{})), db.Conflict))
+	is.True(db.IsKind(errOf(f.Effects.RenewWebhook(f.ctx(), owner, id, db.IdempotencyKey{})), db.Conflict))
 
 	first := f.webhook("https://a.example/")
 	is.True(strings.HasPrefix(first.Token, "whk_") && len(first.Token) == 4+43)
@@ -64,17 +64,17 @@ func TestWebhookLife(t *testing.T) {
 	is.Equal(second, store.Webhook{URL: "https://b.example/", Token: first.Token, SigningSecret: first.SigningSecret})
 
 	once := db.IdempotencyKey{KeyID: owner.KeyID, Key: "k", Hash: hash("renew")}
-	third, _, err := f.RenewWebhook(f.ctx(), owner, id, once)
+	third, _, err := f.Effects.RenewWebhook(f.ctx(), owner, id, once)
 	is.NoErr(err)
 	is.Equal(third.URL, second.URL)
 	// A renewed webhook must not keep its token or its secret.
 	is.True(third.Token != second.Token && third.SigningSecret != second.SigningSecret)
-	again, replayed, err := f.RenewWebhook(f.ctx(), owner, id, once)
+	again, replayed, err := f.Effects.RenewWebhook(f.ctx(), owner, id, once)
 	is.NoErr(err)
 	is.True(replayed)
 	is.Equal(again, third)
 
-	was, err = f.RemoveWebhook(f.ctx(), owner, id)
+	was, err = f.Effects.RemoveWebhook(f.ctx(), owner, id)
 	is.NoErr(err)
 	is.Equal(was, third)
 	fresh := f.webhook("https://a.example/")
@@ -91,14 +91,14 @@ func TestWebhookIsTheCreatorsAlone(t *testing.T) {
 	for _, who := range []people.Identity{f.caller("Acme", "boss@acme.test", people.RoleOwner), f.caller("Rival",
 		"eve@rival.test", people.RoleOwner)} {
 		c, id := who.Caller, f.worker.ID
-		_, err1 := f.Webhook(f.ctx(), c, id)
-		_, err2 := f.SetWebhook(f.ctx(), c, id, "https://evil.example/")
-		_, err3 := f.RemoveWebhook(f.ctx(), c, id)
-		_, _, err4 := f.RenewWebhook(f.ctx(), c, id, db.IdempotencyKey{})
-		_, _, err5 := f.Executions(f.ctx(), c, id, 1)
-		_, err6 := f.Execution(f.ctx(), c, id, e.ID)
-		_, err7 := f.ExecutedDelivery(f.ctx(), c, id, e.ID)
-		_, err8 := f.CreateTestDelivery(f.ctx(), c, id)
+		_, err1 := f.Effects.Webhook(f.ctx(), c, id)
+		_, err2 := f.Effects.SetWebhook(f.ctx(), c, id, "https://evil.example/")
+		_, err3 := f.Effects.RemoveWebhook(f.ctx(), c, id)
+		_, _, err4 := f.Effects.RenewWebhook(f.ctx(), c, id, db.IdempotencyKey{})
+		_, _, err5 := f.Effects.Executions(f.ctx(), c, id, 1)
+		_, err6 := f.Effects.Execution(f.ctx(), c, id, e.ID)
+		_, err7 := f.Effects.ExecutedDelivery(f.ctx(), c, id, e.ID)
+		_, err8 := f.Effects.CreateTestDelivery(f.ctx(), c, id)
 		for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8} {
 			is.True(db.IsKind(err, db.Forbidden))
 		}
@@ -111,7 +111,7 @@ func TestDeliveriesOfEveryEnd(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	var told []string
-	f.OnDelivery(func(workerID string) { told = append(told, workerID) })
+	f.Effects.OnDelivery(func(workerID string) { told = append(told, workerID) })
 	f.finish(running(f))
 	is.Equal(len(f.due()), 0) // there was no webhook yet
 	f.webhook("https://a.example/")
@@ -157,7 +157,7 @@ func TestDeliveriesOfEveryEnd(t *testing.T) {
 	is.Equal(len(due), len(want))
 	is.Equal(len(told), len(want)) // each delivery was reported
 	for i, d := range due {
-		task, turn, w, err := f.DeliverySubject(f.ctx(), d)
+		task, turn, w, err := f.Effects.DeliverySubject(f.ctx(), d)
 		is.NoErr(err)
 		is.Equal(turn.ID, want[i].turn) // in the order of their ends
 		is.Equal(d.Type, want[i].kind)
@@ -179,13 +179,13 @@ func TestDeliveryIsOfTheTransaction(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.webhook("https://a.example/")
-	f.OnDelivery(func(string) { t.Error("told of what is not there") })
+	f.Effects.OnDelivery(func(string) { t.Error("told of what is not there") })
 	c := running(f)
 	f.exec(`CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT raise(ABORT, 'no'); END`)
 	is.True(errOf(f.FinishTurn(f.ctx(), c, nil, store.Outcome{Status: store.Completed})) != nil)
 	is.Equal(len(f.due()), 0)
 	f.exec(`DROP TRIGGER full`)
-	f.OnDelivery(func(string) {})
+	f.Effects.OnDelivery(func(string) {})
 	f.exec(`CREATE TRIGGER full BEFORE INSERT ON deliveries BEGIN SELECT raise(ABORT, 'no'); END`)
 	is.True(errOf(f.FinishTurn(f.ctx(), c, nil, store.Outcome{Status: store.Completed})) != nil)
 	is.Equal(f.reread(c.Turn).Status, store.Running) // nor does a turn end without a delivery
@@ -203,7 +203,7 @@ func TestAttempts(t *testing.T) {
 	is.Equal(e, store.Execution{ID: e.ID, WorkerID: f.worker.ID, TaskID: turn.TaskID, TaskTitle: "Go", URL: "https://a.example/",
 		RequestStatus: "error", ResponseStatus: 503, ErrorMessage: "status 503", Duration: time.Millisecond, CreatedAt: f.clock.now().UTC()})
 	is.Equal(len(f.due()), 0)
-	at, ok, err := f.WorkerDelivery(f.ctx(), f.worker.ID)
+	at, ok, err := f.Effects.WorkerDelivery(f.ctx(), f.worker.ID)
 	is.NoErr(err)
 	is.True(ok && at.Equal(retry))
 	f.clock.advance(time.Minute)
@@ -212,12 +212,12 @@ func TestAttempts(t *testing.T) {
 
 	f.record(d, store.Attempt{Manual: true, ErrorMessage: "no response"})
 	is.Equal(f.due()[0].Attempts, int64(1)) // a manual attempt does not affect the schedule
-	again, err := f.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)
+	again, err := f.Effects.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)
 	is.NoErr(err)
 	is.Equal(again.ID, d.ID)
 	f.record(again, store.Attempt{Manual: true, Success: true, ResponseStatus: 204})
 	is.Equal(len(f.due()), 0) // unless it succeeds
-	_, ok, err = f.WorkerDelivery(f.ctx(), f.worker.ID)
+	_, ok, err = f.Effects.WorkerDelivery(f.ctx(), f.worker.ID)
 	is.NoErr(err)
 	is.True(!ok)
 	f.record(again, store.Attempt{ErrorMessage: "late", Retry: f.clock.now()})
@@ -231,23 +231,23 @@ func TestRemovedWebhookGivesUp(t *testing.T) {
 	f.webhook("https://a.example/")
 	f.finish(running(f))
 	d := f.due()[0] // it is being sent
-	renewed, _, err := f.RenewWebhook(f.ctx(), f.owner.Caller, f.worker.ID, db.IdempotencyKey{})
+	renewed, _, err := f.Effects.RenewWebhook(f.ctx(), f.owner.Caller, f.worker.ID, db.IdempotencyKey{})
 	is.NoErr(err)
-	current, ok, err := f.CurrentDelivery(f.ctx(), d)
+	current, ok, err := f.Effects.CurrentDelivery(f.ctx(), d)
 	is.NoErr(err)
 	is.True(ok)
 	is.Equal(current.Webhook, renewed) // with the new settings
 	e := f.record(d, store.Attempt{ErrorMessage: "no", Retry: f.clock.now()})
-	is.NoErr(errOf(f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)))
-	_, ok, err = f.CurrentDelivery(f.ctx(), d)
+	is.NoErr(errOf(f.Effects.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)))
+	_, ok, err = f.Effects.CurrentDelivery(f.ctx(), d)
 	is.NoErr(err)
 	is.True(!ok)
 	f.record(d, store.Attempt{ErrorMessage: "no", Retry: f.clock.now()})
 	f.webhook("https://b.example/")
 	is.Equal(len(f.due()), 0)
-	is.NoErr(errOf(f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)))
-	is.True(db.IsKind(errOf(f.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)), db.Conflict))
-	is.True(db.IsKind(errOf(f.CreateTestDelivery(f.ctx(), f.owner.Caller, f.worker.ID)), db.Conflict))
+	is.NoErr(errOf(f.Effects.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)))
+	is.True(db.IsKind(errOf(f.Effects.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)), db.Conflict))
+	is.True(db.IsKind(errOf(f.Effects.CreateTestDelivery(f.ctx(), f.owner.Caller, f.worker.ID)), db.Conflict))
 }
 
 func TestTestDelivery(t *testing.T) {
@@ -255,16 +255,16 @@ func TestTestDelivery(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.webhook("https://a.example/")
-	d, err := f.CreateTestDelivery(f.ctx(), f.owner.Caller, f.worker.ID)
+	d, err := f.Effects.CreateTestDelivery(f.ctx(), f.owner.Caller, f.worker.ID)
 	is.NoErr(err)
 	is.True(d.Test())
 	is.Equal(len(f.due()), 0) // it is not sent automatically
-	_, _, w, err := f.DeliverySubject(f.ctx(), d)
+	_, _, w, err := f.Effects.DeliverySubject(f.ctx(), d)
 	is.NoErr(err)
 	is.Equal(w.ID, f.worker.ID)
 	e := f.record(d, store.Attempt{Manual: true, Success: true, ResponseStatus: 200})
 	is.Equal(e.TaskID+e.TaskTitle, "")
-	again, err := f.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)
+	again, err := f.Effects.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)
 	is.NoErr(err)
 	is.True(again.Test())
 }
@@ -273,7 +273,7 @@ func TestWaitingWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	none, err := f.WaitingWorkers(f.ctx(), "", 10)
+	none, err := f.Effects.WaitingWorkers(f.ctx(), "", 10)
 	is.NoErr(err)
 	is.Equal(len(none), 0)
 	f.startRunner("r")
@@ -291,7 +291,7 @@ func TestWaitingWorkers(t *testing.T) {
 	for limit := 1; limit <= 4; limit++ {
 		var got []store.WaitingWorker
 		for after := ""; ; {
-			list, err := f.WaitingWorkers(f.ctx(), after, limit)
+			list, err := f.Effects.WaitingWorkers(f.ctx(), after, limit)
 			is.NoErr(err)
 			ordertest.AtMost(is, len(list), limit)
 			if len(list) == 0 {
@@ -313,7 +313,7 @@ func TestExecutionPages(t *testing.T) {
 	f := newFixture(t)
 	page := func(n int64) (ids []string, total int64) {
 		t.Helper()
-		list, total, err := f.Executions(f.ctx(), f.owner.Caller, f.worker.ID, n)
+		list, total, err := f.Effects.Executions(f.ctx(), f.owner.Caller, f.worker.ID, n)
 		is.NoErr(err)
 		for _, e := range list {
 			ids = append(ids, e.ID)
@@ -323,7 +323,7 @@ func TestExecutionPages(t *testing.T) {
 	ids, total := page(1)
 	is.Equal(len(ids)+int(total), 0)
 	f.webhook("https://a.example/")
-	d, err := f.CreateTestDelivery(f.ctx(), f.owner.Caller, f.worker.ID)
+	d, err := f.Effects.CreateTestDelivery(f.ctx(), f.owner.Caller, f.worker.ID)
 	is.NoErr(err)
 	var made []string
 	for range 120 {
@@ -341,14 +341,14 @@ func TestExecutionPages(t *testing.T) {
 		ids, _ = page(n)
 		is.Equal(len(ids), 0)
 	}
-	n, err := f.PruneDeliveries(f.ctx(), 100*time.Hour, 1000)
+	n, err := f.Effects.PruneDeliveries(f.ctx(), 100*time.Hour, 1000)
 	is.NoErr(err)
 	is.Equal(n, int64(19)) // the delivery is kept while its attempts are
 	ids, total = page(3)
 	is.Equal(total, int64(101))
 	is.Equal(ids, made[100:101])
 	for range 3 {
-		is.NoErr(errOf(f.PruneDeliveries(f.ctx(), -time.Hour, 50)))
+		is.NoErr(errOf(f.Effects.PruneDeliveries(f.ctx(), -time.Hour, 50)))
 	}
 	_, total = page(1)
 	is.Equal(total, int64(0))

@@ -89,10 +89,10 @@ func TestExchange(t *testing.T) {
 	mo := f.caller("Acme", "mo@acme.test", people.RoleMember)
 	f.finish(running(f))
 	e := f.record(f.due()[0], store.Attempt{Success: true, ResponseStatus: 200, Request: "POST /", Response: "HTTP/1.1 200 OK"})
-	got, request, response, err := f.Exchange(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)
+	got, request, response, err := f.Effects.Exchange(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)
 	is.NoErr(err)
 	is.Equal(got, e)
 	is.Equal(request+" "+response, "POST / HTTP/1.1 200 OK")
-	is.True(db.IsKind(errOf(f.Exchange(f.ctx(), mo.Caller, f.worker.ID, e.ID)), db.Forbidden))
-	is.True(db.IsNotFound(errOf(f.Exchange(f.ctx(), f.owner.Caller, other.ID, e.ID))))
+	is.True(db.IsKind(errOf(f.Effects.Exchange(f.ctx(), mo.Caller, f.worker.ID, e.ID)), db.Forbidden))
+	is.True(db.IsNotFound(errOf(f.Effects.Exchange(f.ctx(), f.owner.Caller, other.ID, e.ID))))
 }

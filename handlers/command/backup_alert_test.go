@@ -26,18 +26,18 @@ func TestFailedBackupRaisesAnAlert(t *testing.T) {
 	storetest.Embedded(t)
 	st := storetest.Open(t, store.Options{})
 	owner, _ := storetest.Caller(t, st, "Acme", "ann@example.com", people.RoleOwner)
-	_, err := st.AddAlertChannel(t.Context(), owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
+	_, err := st.Effects.AddAlertChannel(t.Context(), owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
 		Topics: []store.AlertTopic{store.TopicBackup}, Frequency: store.AlertNow})
 	is.NoErr(err)
 	folder := command.DataFolder{Store: st}
 	_, err = folder.Backup(t.Context(), io.Discard)
 	is.NoErr(err)
-	_, waits, err := st.AlertsDue(t.Context())
+	_, waits, err := st.Effects.AlertsDue(t.Context())
 	is.NoErr(err)
 	is.True(!waits) // a complete backup raises no alert
 	_, err = folder.Backup(t.Context(), fullDisk{})
 	is.True(err != nil) // the command gets the error, too
-	_, waits, err = st.AlertsDue(t.Context())
+	_, waits, err = st.Effects.AlertsDue(t.Context())
 	is.NoErr(err)
 	is.True(waits) // the failure raises an alert
 }

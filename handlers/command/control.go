@@ -84,7 +84,7 @@ type DataFolder struct {
 func (d DataFolder) Backup(ctx context.Context, w io.Writer) (store.BackupReport, error) {
 	report, err := d.Store.Backup(ctx, w)
 	if err != nil || report.Damaged > 0 {
-		err = errors.Join(err, d.Store.AlertBackup(context.WithoutCancel(ctx)))
+		err = errors.Join(err, d.Store.Effects.AlertBackup(context.WithoutCancel(ctx)))
 	}
 	return report, err
 }

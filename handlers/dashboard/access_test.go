@@ -302,11 +302,11 @@ func (p *visitors) make(in state) thing {
 	yearly := store.NewSchedule{WorkerID: w.ID, Input: "Go", Budget: store.BudgetLow, When: store.When{Type: store.CronType, Cron: "0 9 1 1 *"}}
 	sch, _, err := p.Store.CreateSchedule(ctx, who.Caller, yearly, db.IdempotencyKey{})
 	p.OK(err)
-	_, err = p.Store.SetWebhook(ctx, who.Caller, w.ID, p.hook)
+	_, err = p.Store.Effects.SetWebhook(ctx, who.Caller, w.ID, p.hook)
 	p.OK(err)
-	d, err := p.Store.CreateTestDelivery(ctx, who.Caller, w.ID)
+	d, err := p.Store.Effects.CreateTestDelivery(ctx, who.Caller, w.ID)
 	p.OK(err)
-	e, err := p.Store.RecordAttempt(ctx, d, store.Attempt{Manual: true, Success: true, ResponseStatus: 200})
+	e, err := p.Store.Effects.RecordAttempt(ctx, d, store.Attempt{Manual: true, Success: true, ResponseStatus: 200})
 	p.OK(err)
 	secret := workers.NewSecret{WorkerID: w.ID, Name: "S" + strings.TrimPrefix(sch.ID, "sch_"), Value: "12345678"}
 	_, err = p.Store.Workers.SetSecret(ctx, who.Caller, secret)

@@ -63,7 +63,7 @@ func TestBrowserAlerts(t *testing.T) {
 	w.fill("To", endpoint.URL+"/services/T000/B000/secret")
 	w.click("Add")
 	w.sees("The channel is added.")
-	_, err := s.Store.AddAlertChannel(t.Context(), s.Owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
+	_, err := s.Store.Effects.AddAlertChannel(t.Context(), s.Owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
 		Topics: []store.AlertTopic{store.TopicFailed, store.TopicWaiting}, Frequency: store.AlertDaily})
 	is.NoErr(err)
 	w.click("Test " + strings.TrimPrefix(endpoint.URL, "http://"))

@@ -169,7 +169,7 @@ func TestBrowserWebhook(t *testing.T) {
 	w.fill("URL", end.URL+"/hooks/harbour")
 	w.click("Set up the webhook")
 	w.sees("The webhook is saved.")
-	hook, err := s.Store.Webhook(t.Context(), s.Owner.Caller, wrk.ID)
+	hook, err := s.Store.Effects.Webhook(t.Context(), s.Owner.Caller, wrk.ID)
 	is.NoErr(err)
 	w.lacks(hook.Token)
 	w.click("Show the token")

@@ -169,7 +169,7 @@ func (k *Keeper) end(ctx context.Context, run store.BackupRun, err error) {
 	if err == nil || ctx.Err() != nil { // stopping the server raises no alert
 		return
 	}
-	if err := k.cfg.Store.AlertBackup(ctx); err != nil {
+	if err := k.cfg.Store.Effects.AlertBackup(ctx); err != nil {
 		k.cfg.Log.Error("raise the alert of a failed backup", "err", err)
 	}
 }

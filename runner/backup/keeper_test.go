@@ -98,7 +98,7 @@ func TestKeeperAfterFailure(t *testing.T) {
 	is := is.New(t)
 	s, to, w := filled(t), filepath.Join(t.TempDir(), "to"), &watch{time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)}
 	owner, _ := storetest.Caller(t, s, "Acme", "ann@example.com", people.RoleOwner)
-	_, err := s.AddAlertChannel(t.Context(), owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
+	_, err := s.Effects.AddAlertChannel(t.Context(), owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
 		Topics: []store.AlertTopic{store.TopicBackup}, Frequency: store.AlertNow})
 	is.NoErr(err)
 	k := keeperOn(t, s, to, w.now, backup.Repeat{Every: "24h", Keep: 1})
@@ -113,7 +113,7 @@ func TestKeeperAfterFailure(t *testing.T) {
 	is.True(strings.Contains(state.Runs[0].Error, "not a directory")) // the reason is missing
 	is.Equal(state.Good().Name, good[0])
 	is.Equal(state.Next.Sub(w.at), 15*time.Minute)
-	_, waits, err := s.AlertsDue(t.Context())
+	_, waits, err := s.Effects.AlertsDue(t.Context())
 	is.NoErr(err)
 	is.True(waits) // the alert is missing
 

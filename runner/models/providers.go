@@ -132,7 +132,7 @@ func (d *Directory) TestProvider(ctx context.Context, c people.Caller, name, mod
 	ctx = gate.DuringMaintenance(context.WithoutCancel(ctx))
 	if used != (store.Usage{}) {
 		c.Trigger = cmp.Or(c.Trigger, people.TriggerAPI) // an operator has none
-		if err := d.cfg.Store.MeterCaller(ctx, c, used); err != nil {
+		if err := d.cfg.Store.Effects.MeterCaller(ctx, c, used); err != nil {
 			return t, fmt.Errorf("meter test: %w", err)
 		}
 	}

@@ -20,7 +20,7 @@ func (s *Scheduler) prunes() map[string]func() (int64, error) {
 	st, ctx := s.cfg.Store, s.ctx
 	prunes := map[string]func() (int64, error){
 		"requests": func() (int64, error) { return st.PruneIdempotency(ctx, pruneBatch) },
-		"alerts":   func() (int64, error) { return st.PruneAlerts(ctx, keepAlerts, pruneBatch) },
+		"alerts":   func() (int64, error) { return st.Effects.PruneAlerts(ctx, keepAlerts, pruneBatch) },
 		"sessions": func() (int64, error) { return st.People.PruneSessions(ctx, pruneBatch) },
 		"links":    func() (int64, error) { return st.People.PruneLinks(ctx, pruneBatch) },
 		"programs": func() (int64, error) { return st.People.PruneOAuth(ctx, pruneBatch) },
@@ -28,11 +28,11 @@ func (s *Scheduler) prunes() map[string]func() (int64, error) {
 		"folders":  func() (int64, error) { return st.SweepFolders(ctx) },
 	}
 	if s.cfg.KeepMail > 0 {
-		prunes["mail"] = func() (int64, error) { return st.PruneEmails(ctx, s.cfg.KeepMail, pruneBatch) }
+		prunes["mail"] = func() (int64, error) { return st.Effects.PruneEmails(ctx, s.cfg.KeepMail, pruneBatch) }
 	}
 	if s.cfg.KeepDeliveries > 0 {
 		prunes["deliveries"] = func() (int64, error) {
-			return st.PruneDeliveries(ctx, s.cfg.KeepDeliveries, pruneBatch)
+			return st.Effects.PruneDeliveries(ctx, s.cfg.KeepDeliveries, pruneBatch)
 		}
 	}
 	if s.cfg.KeepAudit > 0 {

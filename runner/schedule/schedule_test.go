@@ -400,11 +400,11 @@ func TestPrunesByAge(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t, store.Options{})
-	_, err := f.SetWebhook(t.Context(), f.owner.Caller, f.worker.ID, "https://a.example/")
+	_, err := f.Effects.SetWebhook(t.Context(), f.owner.Caller, f.worker.ID, "https://a.example/")
 	is.NoErr(err)
-	d, err := f.CreateTestDelivery(t.Context(), f.owner.Caller, f.worker.ID)
+	d, err := f.Effects.CreateTestDelivery(t.Context(), f.owner.Caller, f.worker.ID)
 	is.NoErr(err)
-	_, err = f.RecordAttempt(t.Context(), d, store.Attempt{Manual: true, StartedAt: f.clock.Now()})
+	_, err = f.Effects.RecordAttempt(t.Context(), d, store.Attempt{Manual: true, StartedAt: f.clock.Now()})
 	is.NoErr(err)
 	mail := store.NewEmail{Worker: f.worker, Status: store.EmailIgnored, MessageID: "a@b.test", Verdicts: []byte(`{}`)}
 	list, _, err := f.ReceiveEmails(t.Context(), []store.NewEmail{mail}, []byte("raw"), store.MailLimits{})
@@ -417,10 +417,10 @@ func TestPrunesByAge(t *testing.T) {
 		}
 		f.clock.Advance(10 * time.Minute)
 		s.Prune()
-		_, n, err := f.Executions(t.Context(), f.owner.Caller, f.worker.ID, 1)
+		_, n, err := f.Effects.Executions(t.Context(), f.owner.Caller, f.worker.ID, 1)
 		is.NoErr(err)
 		is.Equal(n == 1, kept.execution)
-		_, err = f.Email(t.Context(), f.owner.Caller, list[0].ID)
+		_, err = f.Effects.Email(t.Context(), f.owner.Caller, list[0].ID)
 		is.Equal(db.IsNotFound(err), !kept.mail)
 	}
 }

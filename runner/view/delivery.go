@@ -42,7 +42,7 @@ func (b Builder) Delivery(ctx context.Context, d store.Delivery) ([]byte, error)
 	if d.Test() {
 		return b.testDelivery(ctx, d)
 	}
-	conv, err := b.store.DeliveredConversation(ctx, d)
+	conv, err := b.store.Effects.DeliveredConversation(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (b Builder) Delivery(ctx context.Context, d store.Delivery) ([]byte, error)
 
 // testDelivery returns the body of a test, which belongs to a worker only.
 func (b Builder) testDelivery(ctx context.Context, d store.Delivery) ([]byte, error) {
-	_, _, wrk, err := b.store.DeliverySubject(ctx, d)
+	_, _, wrk, err := b.store.Effects.DeliverySubject(ctx, d)
 	if err != nil {
 		return nil, err
 	}

@@ -70,18 +70,18 @@ func (d *Dispatcher) sendDueAlerts(ctx context.Context) error {
 		return nil // nothing is sent during maintenance
 	}
 	// Read first: most polls find nothing and must not begin a write transaction.
-	at, ok, err := d.cfg.Store.AlertsDue(ctx)
+	at, ok, err := d.cfg.Store.Effects.AlertsDue(ctx)
 	if err != nil || !ok || at.After(d.now()) {
 		return err
 	}
-	if _, err := d.cfg.Store.MakeAlertMessages(ctx, makeAlerts); err != nil {
+	if _, err := d.cfg.Store.Effects.MakeAlertMessages(ctx, makeAlerts); err != nil {
 		return err
 	}
 	free := cap(d.alerts) - len(d.alerts) // only this goroutine takes slots
 	if free == 0 {
 		return nil
 	}
-	list, err := d.cfg.Store.ClaimAlertMessages(ctx, free, alertLease)
+	list, err := d.cfg.Store.Effects.ClaimAlertMessages(ctx, free, alertLease)
 	for _, m := range list {
 		d.alerts <- struct{}{}
 		d.running.Go(func() {
@@ -117,13 +117,13 @@ func (d *Dispatcher) sendAlert(m store.AlertMessage, last bool) (store.AlertMess
 	default:
 		d.cfg.Log.Info("alert failed, will retry", append(attrs, "next", retry.UTC())...)
 	}
-	return m, d.cfg.Store.EndAlertMessage(context.WithoutCancel(d.ctx), m, sent, answer, retry)
+	return m, d.cfg.Store.Effects.EndAlertMessage(context.WithoutCancel(d.ctx), m, sent, answer, retry)
 }
 
 // postAlert sends a message. answer describes the response for users, and retry is the time of the
 // next attempt.
 func (d *Dispatcher) postAlert(m store.AlertMessage) (sent bool, answer string, retry time.Time) {
-	address, err := d.cfg.Store.AlertURL(m)
+	address, err := d.cfg.Store.Effects.AlertURL(m)
 	if err != nil {
 		if known, ok := errors.AsType[*db.Error](err); ok {
 			return false, known.Message, time.Time{}
@@ -195,7 +195,7 @@ func (d *Dispatcher) TestAlert(ctx context.Context, c people.Caller, channelID s
 	default:
 		return store.AlertMessage{}, db.Errorf(db.Busy, "too many test messages are being sent: try again in a moment")
 	}
-	m, err := d.cfg.Store.TestAlertChannel(ctx, c, channelID, alertLease)
+	m, err := d.cfg.Store.Effects.TestAlertChannel(ctx, c, channelID, alertLease)
 	if err != nil || m.Mailed() {
 		return m, err
 	}

@@ -21,7 +21,7 @@ import (
 // alertHook adds a webhook channel for all topics.
 func (f *fixture) alertHook(url string) store.AlertChannel {
 	f.t.Helper()
-	a, err := f.AddAlertChannel(f.t.Context(), f.owner.Caller, store.NewAlertChannel{URL: url,
+	a, err := f.Effects.AddAlertChannel(f.t.Context(), f.owner.Caller, store.NewAlertChannel{URL: url,
 		Topics: store.AlertTopics(), Frequency: store.AlertNow})
 	is.New(f.t).NoErr(err)
 	return a
@@ -40,7 +40,7 @@ func (f *fixture) fail(title string) (taskID string) {
 // channel returns the only channel, as the store lists it.
 func (f *fixture) channel() store.AlertChannel {
 	f.t.Helper()
-	list, err := f.AlertChannels(f.t.Context(), f.owner.Caller)
+	list, err := f.Effects.AlertChannels(f.t.Context(), f.owner.Caller)
 	if err != nil || len(list) != 1 {
 		f.t.Fatalf("%d channels, %v", len(list), err)
 	}
@@ -127,9 +127,9 @@ func TestAlertsAfterAKill(t *testing.T) {
 	f.alertHook(r.URL + "/x")
 	f.fail("T")
 	f.clock.advance(time.Minute)
-	_, err := f.MakeAlertMessages(t.Context(), 1)
+	_, err := f.Effects.MakeAlertMessages(t.Context(), 1)
 	is.NoErr(err)
-	list, err := f.ClaimAlertMessages(t.Context(), 1, time.Minute) // claimed by a process that crashes here
+	list, err := f.Effects.ClaimAlertMessages(t.Context(), 1, time.Minute) // claimed by a process that crashes here
 	is.NoErr(err)
 	is.Equal(len(list), 1)
 	f.start()

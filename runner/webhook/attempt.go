@@ -116,7 +116,7 @@ func (d *Dispatcher) traced(ctx context.Context, del store.Delivery) (context.Co
 	if d.cfg.Trace == nil || del.Test() {
 		return ctx, nil
 	}
-	_, t, _, err := d.cfg.Store.DeliverySubject(ctx, del)
+	_, t, _, err := d.cfg.Store.Effects.DeliverySubject(ctx, del)
 	if err != nil {
 		return ctx, nil // deliver without a span rather than fail
 	}

@@ -12,7 +12,7 @@ import (
 // after the first failure. failing reports whether the endpoint's last attempt failed.
 func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 	failing = e.failing
-	due, err := d.cfg.Store.DueDeliveries(d.ctx, e.workerID, batch)
+	due, err := d.cfg.Store.Effects.DueDeliveries(d.ctx, e.workerID, batch)
 	if err != nil || len(due) == 0 {
 		return failing, err
 	}
@@ -23,7 +23,7 @@ func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 		if d.cfg.Store.Gate.Writable() != nil || !d.cfg.Store.Leads() || records.failed.Load() {
 			return failing, nil // nothing is sent during maintenance, or by two nodes
 		}
-		del, ok, err := d.cfg.Store.CurrentDelivery(d.ctx, del)
+		del, ok, err := d.cfg.Store.Effects.CurrentDelivery(d.ctx, del)
 		if err != nil || d.open.Err() != nil {
 			return failing, err
 		}
@@ -85,7 +85,7 @@ func (r *recorder) run(s *store.Store, ctx context.Context) (err error) {
 			list = append(list, <-r.made)
 		}
 		if err == nil {
-			err = s.RecordAttempts(ctx, list)
+			err = s.Effects.RecordAttempts(ctx, list)
 			r.failed.Store(err != nil)
 		}
 	}

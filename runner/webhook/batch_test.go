@@ -23,10 +23,10 @@ func TestManyInOrder(t *testing.T) {
 		is.Equal(g.input, fmt.Sprint(i)) // in the order of the turns
 	}
 	for page := int64(3); page > 0; page-- {
-		list, _, err := f.Executions(t.Context(), f.owner.Caller, w.ID, page)
+		list, _, err := f.Effects.Executions(t.Context(), f.owner.Caller, w.ID, page)
 		is.NoErr(err)
 		for i := len(list) - 1; i >= 0; i-- {
-			d, err := f.ExecutedDelivery(t.Context(), f.owner.Caller, w.ID, list[i].ID)
+			d, err := f.Effects.ExecutedDelivery(t.Context(), f.owner.Caller, w.ID, list[i].ID)
 			is.NoErr(err)
 			recorded = append(recorded, d.ID)
 		}

@@ -111,7 +111,7 @@ func (d *Dispatcher) serve(e *endpoint) {
 	var due time.Time
 	var more bool
 	if err == nil {
-		due, more, err = d.cfg.Store.WorkerDelivery(d.ctx, e.workerID)
+		due, more, err = d.cfg.Store.Effects.WorkerDelivery(d.ctx, e.workerID)
 	}
 	if full {
 		due = d.now().Add(roomPause) // the deliveries stay in the database

@@ -24,9 +24,9 @@ func exchange(t *testing.T, answer http.HandlerFunc) (request, response, token, 
 	w := f.worker(end.URL + "/hook?a=b")
 	f.end(w, 1)
 	e := f.executions(w, 1)[0]
-	_, request, response, err := f.Exchange(t.Context(), f.owner.Caller, w.ID, e.ID)
+	_, request, response, err := f.Effects.Exchange(t.Context(), f.owner.Caller, w.ID, e.ID)
 	is.New(t).NoErr(err)
-	hook, err := f.Webhook(t.Context(), f.owner.Caller, w.ID)
+	hook, err := f.Effects.Webhook(t.Context(), f.owner.Caller, w.ID)
 	is.New(t).NoErr(err)
 	return request, response, hook.Token, hook.SigningSecret
 }

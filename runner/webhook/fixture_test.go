@@ -84,7 +84,7 @@ func (f *fixture) worker(url string) workers.Worker {
 	f.t.Helper()
 	w, _, err := f.Workers.CreateWorker(f.t.Context(), f.owner.Caller, workers.NewWorker{}, db.IdempotencyKey{})
 	if err == nil {
-		_, err = f.SetWebhook(f.t.Context(), f.owner.Caller, w.ID, url)
+		_, err = f.Effects.SetWebhook(f.t.Context(), f.owner.Caller, w.ID, url)
 	}
 	is.New(f.t).NoErr(err)
 	return w
@@ -129,7 +129,7 @@ func (f *fixture) executions(w workers.Worker, n int) (list []store.Execution) {
 // page returns the newest executions of a worker, oldest first.
 func (f *fixture) page(w workers.Worker) []store.Execution {
 	f.t.Helper()
-	page, _, err := f.Executions(f.t.Context(), f.owner.Caller, w.ID, 1)
+	page, _, err := f.Effects.Executions(f.t.Context(), f.owner.Caller, w.ID, 1)
 	is.New(f.t).NoErr(err)
 	slices.Reverse(page)
 	return page
@@ -139,7 +139,7 @@ func (f *fixture) page(w workers.Worker) []store.Execution {
 func (f *fixture) idle(w workers.Worker) {
 	f.t.Helper()
 	storetest.Eventually(f.t, "nothing to be due", func() bool {
-		at, ok, err := f.WorkerDelivery(f.t.Context(), w.ID)
+		at, ok, err := f.Effects.WorkerDelivery(f.t.Context(), w.ID)
 		return err == nil && (!ok || at.After(f.clock.now()))
 	})
 }

@@ -29,7 +29,7 @@ func (m Manual) Set(ctx context.Context, c people.Caller, workerID, url string) 
 	if err := m.Sender.CheckURL(url); err != nil {
 		return store.Webhook{}, db.Fields{{Path: "url", Message: err.Error()}}.Err()
 	}
-	return m.Store.SetWebhook(ctx, c, workerID, url)
+	return m.Store.Effects.SetWebhook(ctx, c, workerID, url)
 }
 
 // Test sends a sample delivery and returns the row of the attempt. If the idempotency key was used
@@ -37,7 +37,7 @@ func (m Manual) Set(ctx context.Context, c people.Caller, workerID, url string) 
 func (m Manual) Test(ctx context.Context, c people.Caller, workerID string, key db.IdempotencyKey) (
 	e store.Execution, replayed bool, err error) {
 	return m.send(ctx, c, workerID, key, func() (store.Delivery, error) {
-		return m.Store.CreateTestDelivery(ctx, c, workerID)
+		return m.Store.Effects.CreateTestDelivery(ctx, c, workerID)
 	})
 }
 
@@ -45,7 +45,7 @@ func (m Manual) Test(ctx context.Context, c people.Caller, workerID string, key 
 func (m Manual) Redeliver(ctx context.Context, c people.Caller, workerID, executionID string, key db.IdempotencyKey) (
 	e store.Execution, replayed bool, err error) {
 	return m.send(ctx, c, workerID, key, func() (store.Delivery, error) {
-		return m.Store.ExecutedDelivery(ctx, c, workerID, executionID)
+		return m.Store.Effects.ExecutedDelivery(ctx, c, workerID, executionID)
 	})
 }
 
@@ -59,7 +59,7 @@ func (m Manual) send(ctx context.Context, c people.Caller, workerID string, key 
 		return e, false, err
 	}
 	if done != "" {
-		e, err = m.Store.Execution(ctx, c, workerID, done)
+		e, err = m.Store.Effects.Execution(ctx, c, workerID, done)
 		return e, true, err
 	}
 	d, err := delivery()

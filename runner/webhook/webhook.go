@@ -99,7 +99,7 @@ func New(cfg Config) *Dispatcher {
 
 // Start begins to send deliveries, beginning with those that an earlier process did not send.
 func (d *Dispatcher) Start(ctx context.Context) error {
-	d.cfg.Store.OnDelivery(d.added)
+	d.cfg.Store.Effects.OnDelivery(d.added)
 	if err := d.Poll(ctx); err != nil {
 		d.Stop(ctx)
 		return fmt.Errorf("start deliveries: %w", err)
@@ -135,7 +135,7 @@ func (d *Dispatcher) now() time.Time { return d.cfg.Now().Round(0) }
 // has stored a delivery. A delivery that is due after the next poll gets its timer in a later poll.
 func (d *Dispatcher) Poll(ctx context.Context) error {
 	for after := ""; ; {
-		list, err := d.cfg.Store.WaitingWorkers(ctx, after, pollLimit)
+		list, err := d.cfg.Store.Effects.WaitingWorkers(ctx, after, pollLimit)
 		for _, w := range list {
 			d.expect(w.ID, w.Due)
 			after = w.ID
@@ -194,7 +194,7 @@ func (d *Dispatcher) Send(ctx context.Context, del store.Delivery) (store.Execut
 	d.logAttempt(del, a)
 	a.Manual, a.Retry = true, time.Time{}
 	// Record the attempt even if the user has disconnected or maintenance has begun.
-	return d.cfg.Store.RecordAttempt(gate.DuringMaintenance(context.WithoutCancel(ctx)), del, a)
+	return d.cfg.Store.Effects.RecordAttempt(gate.DuringMaintenance(context.WithoutCancel(ctx)), del, a)
 }
 
 // logAttempt logs an attempt at a delivery and the time of its retry. It does not log the

@@ -44,7 +44,7 @@ func TestDelivers(t *testing.T) {
 	list := f.executions(w, 3)
 	got := r.all()
 	is.Equal(len(got), 3)
-	h, err := f.Webhook(t.Context(), f.owner.Caller, w.ID)
+	h, err := f.Effects.Webhook(t.Context(), f.owner.Caller, w.ID)
 	is.NoErr(err)
 	ids := map[string]bool{}
 	for i, e := range list {
@@ -146,7 +146,7 @@ func TestFailures(t *testing.T) {
 			if !strings.Contains(e.ErrorMessage, tt.says) || (tt.says == "") != (e.ErrorMessage == "") || strings.Contains(e.ErrorMessage, "secret") {
 				t.Errorf("says %q, want %q", e.ErrorMessage, tt.says)
 			}
-			at, again, err := f.WorkerDelivery(t.Context(), w.ID)
+			at, again, err := f.Effects.WorkerDelivery(t.Context(), w.ID)
 			is.NoErr(err)
 			is.Equal(again, tt.tries)
 			// The attempt ended somewhere between begun and now.
@@ -224,7 +224,7 @@ func TestRetries(t *testing.T) {
 	for n, pause := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour} {
 		f.executions(w, n+1)
 		f.idle(w)
-		at, ok, err := f.WorkerDelivery(t.Context(), w.ID)
+		at, ok, err := f.Effects.WorkerDelivery(t.Context(), w.ID)
 		is.NoErr(err)
 		is.True(ok)
 		wait := at.Sub(f.clock.now())
@@ -235,7 +235,7 @@ func TestRetries(t *testing.T) {
 		is.NoErr(f.hooks.Poll(t.Context())) // timers do not notice that the test moved the clock
 	}
 	f.executions(w, 7)
-	_, ok, err := f.WorkerDelivery(t.Context(), w.ID)
+	_, ok, err := f.Effects.WorkerDelivery(t.Context(), w.ID)
 	is.NoErr(err)
 	is.True(!ok) // it tries no more
 	ids, stamps := map[string]bool{}, map[string]bool{}
@@ -270,7 +270,7 @@ func TestRetryAfter(t *testing.T) {
 			f.start()
 			f.end(w, 1)
 			f.executions(w, 1)
-			at, _, err := f.WorkerDelivery(t.Context(), w.ID)
+			at, _, err := f.Effects.WorkerDelivery(t.Context(), w.ID)
 			is.NoErr(err)
 			if wait := at.Sub(f.clock.now()); wait < want*9/10-2*time.Second || wait > want*11/10 {
 				t.Errorf("tries again after %v, want about %v", wait, want)
@@ -371,12 +371,12 @@ func TestRemovedAndRenewedMeanwhile(t *testing.T) {
 	f.end(w, 3)
 	f.start()
 	<-arrived
-	renewed, _, err := f.RenewWebhook(t.Context(), f.owner.Caller, w.ID, db.IdempotencyKey{})
+	renewed, _, err := f.Effects.RenewWebhook(t.Context(), f.owner.Caller, w.ID, db.IdempotencyKey{})
 	is.NoErr(err)
 	answer <- struct{}{}
 	<-arrived // the second delivery of the same batch
 	is.Equal(r.all()[1].header.Get("X-Service-Token"), renewed.Token)
-	_, err = f.RemoveWebhook(t.Context(), f.owner.Caller, w.ID)
+	_, err = f.Effects.RemoveWebhook(t.Context(), f.owner.Caller, w.ID)
 	is.NoErr(err)
 	close(answer)
 	f.executions(w, 2)
@@ -431,23 +431,23 @@ func TestSend(t *testing.T) {
 	f.start()
 	f.end(w, 1)
 	first := f.executions(w, 1)[0]
-	d, err := f.ExecutedDelivery(t.Context(), f.owner.Caller, w.ID, first.ID)
+	d, err := f.Effects.ExecutedDelivery(t.Context(), f.owner.Caller, w.ID, first.ID)
 	is.NoErr(err)
 	e, err := f.hooks.Send(t.Context(), d)
 	is.NoErr(err)
 	is.Equal(e.ResponseStatus, 500)
-	_, waits, err := f.WorkerDelivery(t.Context(), w.ID)
+	_, waits, err := f.Effects.WorkerDelivery(t.Context(), w.ID)
 	is.NoErr(err)
 	is.True(waits) // the automatic retries go on
 	status.Store(200)
 	e, err = f.hooks.Send(t.Context(), d)
 	is.NoErr(err)
 	is.Equal(e.RequestStatus, "success")
-	_, waits, err = f.WorkerDelivery(t.Context(), w.ID)
+	_, waits, err = f.Effects.WorkerDelivery(t.Context(), w.ID)
 	is.NoErr(err)
 	is.True(!waits)
 	is.Equal(r.all()[0].header.Get("webhook-id"), r.all()[2].header.Get("webhook-id"))
-	sample, err := f.CreateTestDelivery(t.Context(), f.owner.Caller, w.ID)
+	sample, err := f.Effects.CreateTestDelivery(t.Context(), f.owner.Caller, w.ID)
 	is.NoErr(err)
 	e, err = f.hooks.Send(t.Context(), sample)
 	is.NoErr(err)

@@ -30,7 +30,7 @@ func (d *Pages) alertRoutes() {
 	d.May(people.ManageAlerts, "POST", "/settings/alerts/:channelId/resume",
 		frame.Button(d.pauseAlerts(false, "alert-resumed")))
 	d.May(people.ManageAlerts, "POST", "/settings/alerts/:channelId/remove",
-		frame.Changing("channelId", d.Store.RemoveAlertChannel, frame.Done("/settings/alerts", "alert-removed")))
+		frame.Changing("channelId", d.Store.Effects.RemoveAlertChannel, frame.Done("/settings/alerts", "alert-removed")))
 }
 
 // channelOf returns the id of the channel in the address.
@@ -40,7 +40,7 @@ func channelOf(r *frame.Request) string { return r.Params.ByName("channelId") }
 func (d *Pages) pauseAlerts(pause bool, message string) func(r *frame.Request) (string, error) {
 	return func(r *frame.Request) (string, error) {
 		return frame.Done("/settings/alerts", message),
-			d.Store.PauseAlertChannel(r.Context(), r.Who.Caller, channelOf(r), pause)
+			d.Store.Effects.PauseAlertChannel(r.Context(), r.Who.Caller, channelOf(r), pause)
 	}
 }
 
@@ -82,7 +82,7 @@ func (d *Pages) alertsPage(w http.ResponseWriter, r *frame.Request, status int, 
 			p.Form.Values.Add("topics", string(t))
 		}
 	}
-	channels, err := d.Store.AlertChannels(r.Context(), r.Who.Caller)
+	channels, err := d.Store.Effects.AlertChannels(r.Context(), r.Who.Caller)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (d *Pages) addAlertChannel(_ http.ResponseWriter, r *frame.Request, f *fram
 	} else {
 		n.Email = to
 	}
-	_, err := d.Store.AddAlertChannel(r.Context(), r.Who.Caller, n)
+	_, err := d.Store.Effects.AddAlertChannel(r.Context(), r.Who.Caller, n)
 	return frame.Done("/settings/alerts", "alert-added"), err
 }
 
@@ -179,7 +179,7 @@ func (d *Pages) testAlerts(r *frame.Request) (string, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), mailTestTime)
 	defer cancel()
 	for err == nil && m.Status == string(store.EmailQueued) && m.Answer == "" && store.Pause(ctx, mailTestPoll) == nil {
-		m, err = d.Store.AlertMessage(ctx, r.Who.Caller, channelOf(r))
+		m, err = d.Store.Effects.AlertMessage(ctx, r.Who.Caller, channelOf(r))
 	}
 	return next, nil //nolint:nilerr // the test was sent: the page shows its result
 }

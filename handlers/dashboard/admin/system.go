@@ -124,7 +124,7 @@ func (d *Pages) showSystem(w http.ResponseWriter, r *frame.Request) (err error) 
 	// Without any backup, LastBackup returns the zero time, which is always too old.
 	// The backups of a database on a PostgreSQL server are not known here.
 	p.NeedsBackup = !d.Store.OnServer() && d.Now().Sub(p.LastBackup) > backupAge
-	if p.NextReply, p.RepliesWait, err = d.Store.RepliesDue(r.Context()); err != nil {
+	if p.NextReply, p.RepliesWait, err = d.Store.Effects.RepliesDue(r.Context()); err != nil {
 		return err
 	}
 	return d.Page(w, r, "system.html", r.T("System"), p)

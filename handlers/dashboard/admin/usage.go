@@ -175,7 +175,7 @@ func (d *Pages) showUsage(w http.ResponseWriter, r *frame.Request) error {
 	}
 	p.Spent, p.Cap = db.Credits(spent), limit
 	p.Stored, p.MayStore = d.Store.DiskOf(r.Who.OrganizationID).Use()
-	report, err := d.Store.Usage(r.Context(), r.Who.Caller, store.UsageQuery{Days: p.Days,
+	report, err := d.Store.Effects.Usage(r.Context(), r.Who.Caller, store.UsageQuery{Days: p.Days,
 		By: store.UsageGroup(by.Value), Measure: store.UsageMeasure(measure.Value), Parts: partsOnPage})
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ func (d *Pages) downloadUsage(w http.ResponseWriter, r *frame.Request) error {
 	last := d.Now().UTC()
 	day := last.AddDate(0, 0, 1-rangeOf(r))
 	nextDay := func() (rows [][]string, more bool, err error) {
-		usage, err := d.Store.UsageOn(r.Context(), r.Who.Caller, day)
+		usage, err := d.Store.Effects.UsageOn(r.Context(), r.Who.Caller, day)
 		for _, u := range usage {
 			rows = append(rows, usageCells(u))
 		}

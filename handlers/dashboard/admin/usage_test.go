@@ -23,7 +23,7 @@ func TestUsagePage(t *testing.T) {
 	s.Used(25, 90)
 	limit := 2.5
 	storetest.CapCredits(t, s.Store, s.Owner.Caller, &limit)
-	is.NoErr(s.Store.MeterCaller(t.Context(), s.Owner.Caller, store.Usage{ModelCost: 10_000_000}))
+	is.NoErr(s.Store.Effects.MeterCaller(t.Context(), s.Owner.Caller, store.Usage{ModelCost: 10_000_000}))
 	for _, tt := range []struct{ query, says string }{
 		{"", "Credits by day and worker"},
 		{"?days=7&show=tokens&by=key", "Tokens by day and API key"},

@@ -119,7 +119,7 @@ func (d *Pages) listMail(path string) frame.Handle {
 		case mailOutbox:
 			q.Direction = store.Outbound
 		}
-		list, next, err := d.Store.Emails(r.Context(), r.Who.Caller, q)
+		list, next, err := d.Store.Effects.Emails(r.Context(), r.Who.Caller, q)
 		status, err := p.Form.ListStatus(r, err)
 		if err != nil {
 			return err
@@ -180,9 +180,9 @@ const (
 // mail returns the mail that the address names, and its source. source is nil if the mail is not
 // written yet or its source is no longer stored.
 func (d *Pages) mail(r *frame.Request) (e store.Email, source []byte, err error) {
-	e, err = d.Store.Email(r.Context(), r.Who.Caller, r.Params.ByName("emailId"))
+	e, err = d.Store.Effects.Email(r.Context(), r.Who.Caller, r.Params.ByName("emailId"))
 	if err == nil {
-		source, err = d.Store.EmailSource(r.Context(), e)
+		source, err = d.Store.Effects.EmailSource(r.Context(), e)
 	}
 	return e, source, err
 }
@@ -298,6 +298,6 @@ func (d *Pages) releaseMail(r *frame.Request) (string, error) {
 }
 
 func (d *Pages) retryMail(r *frame.Request) (string, error) {
-	e, err := d.Store.SendAgain(r.Context(), r.Who.Caller, r.Params.ByName("emailId"))
+	e, err := d.Store.Effects.SendAgain(r.Context(), r.Who.Caller, r.Params.ByName("emailId"))
 	return frame.Done("/mail/messages/"+e.ID, "mail-retried"), err
 }

@@ -58,7 +58,7 @@ func (d *Pages) workerRows(r *frame.Request, list []workers.Worker) ([]workerRow
 		if err != nil {
 			return nil, err
 		}
-		counts, err := d.Store.WorkerActivity(r.Context(), w)
+		counts, err := d.Store.Effects.WorkerActivity(r.Context(), w)
 		if err != nil {
 			return nil, err
 		}

@@ -37,12 +37,12 @@ type webhookPage struct {
 
 func (d *Pages) webhookPage(w http.ResponseWriter, r *frame.Request, status int, f *frame.Form) (err error) {
 	p := webhookPage{Token: d.Token()}
-	if p.Webhook, err = d.Store.Webhook(r.Context(), r.Who.Caller, r.Head.ID); err != nil {
+	if p.Webhook, err = d.Store.Effects.Webhook(r.Context(), r.Who.Caller, r.Head.ID); err != nil {
 		return err
 	}
 	p.Form = cmp.Or(f, frame.NewForm(map[string]string{"url": p.Webhook.URL}))
 	page := frame.PageNumber(r)
-	if p.Executions, p.Total, err = d.Store.Executions(r.Context(), r.Who.Caller, r.Head.ID, page); err != nil {
+	if p.Executions, p.Total, err = d.Store.Effects.Executions(r.Context(), r.Who.Caller, r.Head.ID, page); err != nil {
 		return err
 	}
 	for i := range p.Executions {
@@ -60,13 +60,13 @@ func (d *Pages) setWebhook(_ http.ResponseWriter, r *frame.Request, f *frame.For
 
 func (d *Pages) removeWebhook(r *frame.Request) (string, error) {
 	id := r.Params.ByName("workerId")
-	_, err := d.Store.RemoveWebhook(r.Context(), r.Who.Caller, id)
+	_, err := d.Store.Effects.RemoveWebhook(r.Context(), r.Who.Caller, id)
 	return frame.Done("/workers/"+id+"/webhook", "webhook-removed"), err
 }
 
 func (d *Pages) regenerateWebhook(r *frame.Request) (string, error) {
 	id := r.Params.ByName("workerId")
-	_, _, err := d.Store.RenewWebhook(r.Context(), r.Who.Caller, id, db.IdempotencyKey{})
+	_, _, err := d.Store.Effects.RenewWebhook(r.Context(), r.Who.Caller, id, db.IdempotencyKey{})
 	return frame.Done("/workers/"+id+"/webhook", "webhook-renewed"), err
 }
 
@@ -112,7 +112,7 @@ type executionPage struct {
 
 func (d *Pages) showExecution(w http.ResponseWriter, r *frame.Request) error {
 	id := r.Params.ByName("executionId")
-	e, sent, received, err := d.Store.Exchange(r.Context(), r.Who.Caller, r.Head.ID, id)
+	e, sent, received, err := d.Store.Effects.Exchange(r.Context(), r.Who.Caller, r.Head.ID, id)
 	if err != nil {
 		return err
 	}

@@ -34,12 +34,12 @@ func TestWebhookPage(t *testing.T) {
 	is.Equal(b.Post(path+"/test").Status, http.StatusConflict) // there is no webhook
 
 	is.Equal(b.Post(path, "url", " "+end.URL+"/hook ").Location(), path+"?done=webhook-set")
-	hook, err := s.Store.Webhook(t.Context(), s.Owner.Caller, w.ID)
+	hook, err := s.Store.Effects.Webhook(t.Context(), s.Owner.Caller, w.ID)
 	is.NoErr(err)
 	b.Get(path).Shows(hook.Token, "Show the token", "Nothing was sent yet")
 
 	is.Equal(b.Post(path+"/regenerate").Location(), path+"?done=webhook-renewed")
-	renewed, err := s.Store.Webhook(t.Context(), s.Owner.Caller, w.ID)
+	renewed, err := s.Store.Effects.Webhook(t.Context(), s.Owner.Caller, w.ID)
 	is.NoErr(err)
 	is.True(renewed.Token != hook.Token && renewed.SigningSecret != hook.SigningSecret && renewed.URL == hook.URL)
 
@@ -67,15 +67,16 @@ func TestWebhookPage(t *testing.T) {
 func TestExecutionPages(t *testing.T) {
 	is, s, b := dashboardtest.AsOwner(t)
 	w := s.Worker(s.Owner, workers.NewWorker{})
-	_, err := s.Store.SetWebhook(t.Context(), s.Owner.Caller, w.ID, "https://example.com/"+strings.Repeat("x", 2000))
+	_, err := s.Store.Effects.SetWebhook(t.Context(), s.Owner.Caller, w.ID, "https://example.com/"+strings.Repeat("x",
+		2000))
 	is.NoErr(err)
 	s.CarryOut(s.Owner, store.NewTurn{WorkerID: w.ID, Title: dashboardtest.Hostile,
 		Input: dashboardtest.Scripted("say done")})
-	due, err := s.Store.DueDeliveries(t.Context(), w.ID, 1)
+	due, err := s.Store.Effects.DueDeliveries(t.Context(), w.ID, 1)
 	is.NoErr(err)
 	is.Equal(len(due), 1)
 	for range 101 {
-		_, err := s.Store.RecordAttempt(t.Context(), due[0],
+		_, err := s.Store.Effects.RecordAttempt(t.Context(), due[0],
 			store.Attempt{ErrorMessage: "the endpoint refused the connection", Request: "POST / HTTP/1.1"})
 		is.NoErr(err)
 	}

@@ -70,7 +70,7 @@ func (d *Pages) addTriggers(r *frame.Request, p *workerPage) error {
 		p.Schedules = append(p.Schedules, row)
 	}
 	if r.Head.Mine {
-		p.Webhook, err = d.Store.Webhook(r.Context(), r.Who.Caller, r.Head.ID)
+		p.Webhook, err = d.Store.Effects.Webhook(r.Context(), r.Who.Caller, r.Head.ID)
 	}
 	return err
 }
