@@ -29,10 +29,7 @@ func (a *API) accept(w http.ResponseWriter, r *request, b *Body, instruction run
 		return err
 	}
 	instruction.Files, instruction.Log = b.files, []any{"request", r.id}
-	if answered, err := a.acceptElsewhere(w, r, b, &instruction); answered || err != nil {
-		return err
-	}
-	accepted, watch, err := a.acceptHere(r, instruction)
+	accepted, watch, err := a.runner.AcceptWatched(r.Context(), instruction)
 	defer watch.Leave()
 	if err != nil {
 		return err

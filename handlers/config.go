@@ -52,14 +52,6 @@ type Peers interface {
 	// written nothing, if this node must answer.
 	Forward(w http.ResponseWriter, r *http.Request, workerID string) (answered bool)
 
-	// ForwardTurn lets the node on which a worker is placed answer a request with a body that creates the turn of
-	// an id. answered is false if this node must answer. tried reports that the turn may have been created
-	// nevertheless.
-	ForwardTurn(w http.ResponseWriter, r *http.Request, workerID, turnID string, body []byte) (answered, tried bool)
-
-	// ForwardedTurn returns the turnID with which another node has forwarded a request by ForwardTurn, or "".
-	ForwardedTurn(r *http.Request) string
-
 	// ForwardTo is Forward for the node of a runner.
 	ForwardTo(w http.ResponseWriter, r *http.Request, runnerID string) (answered bool)
 

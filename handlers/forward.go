@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"journeyman/runner"
-	"journeyman/store"
 	"journeyman/store/db"
 )
 
@@ -88,42 +86,4 @@ func (a *API) streamForwarded(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	return a.streamTurn(w, r, turn)
-}
-
-// acceptElsewhere lets the node on which the worker of an instruction is placed accept it and answer, and reports
-// whether it has. Otherwise this node must: see acceptHere.
-func (a *API) acceptElsewhere(w http.ResponseWriter, r *request, b *Body, n *runner.Instruction) (
-	answered bool, err error) {
-	if a.cfg.Peers == nil {
-		return false, nil
-	}
-	if n.TurnID = a.cfg.Peers.ForwardedTurn(r.Request); n.TurnID != "" {
-		return false, nil
-	}
-	// A form has files, which this node has stored. During maintenance, this node refuses the turn.
-	if b.form || n.WorkerID == "" || a.store.Gate.RoomIn(r.Context()) != nil {
-		return false, nil
-	}
-	body, err := b.Canonical() // an equal request has the same Idempotency-Key then
-	if err != nil {
-		return false, err
-	}
-	turnID := a.store.NewTurnID()
-	answered, tried := a.cfg.Peers.ForwardTurn(w, r.Request, n.WorkerID, turnID, body)
-	if tried {
-		n.TurnID = turnID
-	}
-	return answered, nil
-}
-
-// acceptHere accepts an instruction on this node. If another node has created its turn before it failed to answer,
-// acceptHere returns that turn.
-func (a *API) acceptHere(r *request, n runner.Instruction) (store.Accepted, *runner.Watch, error) {
-	if n.TurnID != "" && !a.cfg.Peers.Forwarded(r.Request) {
-		t, err := a.store.Turn(r.Context(), n.TurnID)
-		if err == nil {
-			return store.Accepted{Turn: t, Replayed: true}, a.runner.Watch(t.ID), nil
-		}
-	}
-	return a.runner.AcceptWatched(r.Context(), n)
 }

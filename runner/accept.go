@@ -70,9 +70,9 @@ func (r *Runner) Accept(ctx context.Context, in Instruction) (a store.Accepted, 
 
 // AcceptWatched is Accept, and also returns a Watch of the turn. A fast turn can end before Accept
 // returns. The Watch begins before the turn, so that the result of such a turn is not read from the
-// store again. The caller must call Leave. in.TurnID may be the id of a turn that does not exist yet.
+// store again. The caller must call Leave.
 func (r *Runner) AcceptWatched(ctx context.Context, in Instruction) (store.Accepted, *Watch, error) {
-	in.TurnID = cmp.Or(in.TurnID, r.cfg.Store.NewTurnID())
+	in.TurnID = r.cfg.Store.NewTurnID()
 	w := r.Watch(in.TurnID)
 	w.fresh = true
 	a, err := r.Accept(ctx, in)

@@ -50,7 +50,6 @@ type node struct {
 	stopped atomic.Bool
 	deaf    atomic.Bool  // it refuses all messages
 	full    atomic.Bool  // it refuses all requests except messages
-	mute    atomic.Bool  // it carries out all requests except messages, but answers none
 	ahead   atomic.Int64 // by how much the clock of its signatures is ahead, in nanoseconds
 	log     logBuffer
 }
@@ -151,17 +150,12 @@ func (d *node) start(options ...option) {
 	})
 	front := d.nodes.Front(counted)
 	d.web.Config = serve.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		message := r.URL.Path == "/internal/changes"
-		if message && d.deaf.Load() || !message && d.full.Load() {
+		if message := r.URL.Path == "/internal/changes"; message && d.deaf.Load() || !message && d.full.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		if !message && d.mute.Load() {
-			front.ServeHTTP(httptest.NewRecorder(), r)
-			panic(http.ErrAbortHandler)
-		}
 		front.ServeHTTP(w, r)
-		if message {
+		if r.URL.Path == "/internal/changes" {
 			d.heard.Add(1)
 		}
 	}), handlers.Refuse, d.runner.Streams.Close)

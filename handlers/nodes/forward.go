@@ -23,14 +23,9 @@ func newTransport() *http.Transport {
 		ResponseHeaderTimeout: streamWait, TLSHandshakeTimeout: dialTimeout}
 }
 
-// forwardedKey is the context key of a forwarded. Only requests that claim to come from a node have such a value.
+// forwardedKey is the context key of a bool. It is true in a request that a node has forwarded, and false
+// in one that only claims so: its signature is wrong. Other requests have no such value.
 type forwardedKey struct{}
-
-// A forwarded says what is known of a request that claims to come from a node.
-type forwarded struct {
-	trusted bool   // a node has signed it
-	turnID  string // see nodes.Turn
-}
 
 // Front returns a handler that receives the messages of the other nodes, and marks the requests that they
 // forward. It passes all requests except messages to next.
@@ -55,12 +50,9 @@ func (n *Nodes) Front(next http.Handler) http.Handler {
 // any client: a stranger may have sent it, or a node with another secret. The answer tells the verdict.
 func (n *Nodes) marked(w http.ResponseWriter, r *http.Request) *http.Request {
 	v := n.signer.check(r, nil)
-	client, turnID := r.Header.Get(clientHeader), ""
-	if values := r.Header.Values(clientHeader); v == fits && len(values) > 1 {
-		turnID = values[1]
-	}
+	client := r.Header.Get(clientHeader)
 	w.Header().Set(signatureHeader, string(v))
-	r = r.Clone(context.WithValue(r.Context(), forwardedKey{}, forwarded{v == fits, turnID}))
+	r = r.Clone(context.WithValue(r.Context(), forwardedKey{}, v == fits))
 	r.Header.Del(signatureHeader)
 	r.Header.Del(clientHeader)
 	if v == fits {
@@ -74,14 +66,8 @@ func (n *Nodes) marked(w http.ResponseWriter, r *http.Request) *http.Request {
 
 // Forwarded reports whether a node has forwarded a request.
 func (n *Nodes) Forwarded(r *http.Request) bool {
-	f, _ := r.Context().Value(forwardedKey{}).(forwarded)
-	return f.trusted
-}
-
-// ForwardedTurn returns the turnID with which a node has forwarded a request by ForwardTurn, or "".
-func (n *Nodes) ForwardedTurn(r *http.Request) string {
-	f, _ := r.Context().Value(forwardedKey{}).(forwarded)
-	return f.turnID
+	trusted, _ := r.Context().Value(forwardedKey{}).(bool)
+	return trusted
 }
 
 // Forward forwards a GET request to the node on which a worker is placed, and writes that node's answer.
@@ -89,7 +75,7 @@ func (n *Nodes) ForwardedTurn(r *http.Request) string {
 // not answer. The caller then answers from the database. Forward never forwards a request that another
 // node has forwarded: two nodes could send it to each other forever.
 func (n *Nodes) Forward(w http.ResponseWriter, r *http.Request, workerID string) (answered bool) {
-	if claimsForwarded(r) || !n.cfg.Store.Shared() {
+	if _, claims := r.Context().Value(forwardedKey{}).(bool); claims || !n.cfg.Store.Shared() {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), dialTimeout)
@@ -103,20 +89,9 @@ func (n *Nodes) Forward(w http.ResponseWriter, r *http.Request, workerID string)
 
 // ForwardTo forwards a request to the node of a runner, as Forward does.
 func (n *Nodes) ForwardTo(w http.ResponseWriter, r *http.Request, runnerID string) (answered bool) {
-	if claimsForwarded(r) {
+	if _, claims := r.Context().Value(forwardedKey{}).(bool); claims {
 		return false
 	}
-	return n.forwardTo(w, r, runnerID, nil)
-}
-
-// claimsForwarded reports whether a request claims to come from a node, also if its signature is wrong.
-func claimsForwarded(r *http.Request) bool {
-	_, claims := r.Context().Value(forwardedKey{}).(forwarded)
-	return claims
-}
-
-// forwardTo forwards a request to the node of a runner. turn is nil unless the request creates a turn.
-func (n *Nodes) forwardTo(w http.ResponseWriter, r *http.Request, runnerID string, turn *newTurn) (answered bool) {
 	n.mu.Lock()
 	p := n.peers[runnerID]
 	n.mu.Unlock()
@@ -128,12 +103,12 @@ func (n *Nodes) forwardTo(w http.ResponseWriter, r *http.Request, runnerID strin
 		n.cfg.Log.Error("the URL of a node is not valid", "url", p.url, "err", err)
 		return false
 	}
-	return n.proxy(w, r, p, target, turn)
+	return n.proxy(w, r, p, target)
 }
 
 // proxy forwards a request to a node and copies the answer. It ends the answer when that node has lost its
 // lease, or when this server stops. The client then connects again, and gets the missing events.
-func (n *Nodes) proxy(w http.ResponseWriter, r *http.Request, p *peer, target *url.URL, turn *newTurn) (answered bool) {
+func (n *Nodes) proxy(w http.ResponseWriter, r *http.Request, p *peer, target *url.URL) (answered bool) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(p.gone, cancel)()
@@ -143,18 +118,13 @@ func (n *Nodes) proxy(w http.ResponseWriter, r *http.Request, p *peer, target *u
 	if err != nil {
 		client = r.RemoteAddr
 	}
-	transport := n.forward
-	if turn != nil {
-		transport = n.turns
-	}
-	proxy := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1,
+	proxy := &httputil.ReverseProxy{Transport: n.forward, FlushInterval: -1,
 		ErrorLog: slog.NewLogLogger(n.cfg.Log.Handler(), slog.LevelDebug),
 		Rewrite: func(req *httputil.ProxyRequest) {
 			req.Out.URL.Scheme, req.Out.URL.Host = target.Scheme, target.Host
 			req.Out.Host = req.In.Host // the other node compares it with the origin of a browser's request
 			req.Out.Body, req.Out.ContentLength = nil, 0
 			req.Out.Header.Set(clientHeader, client)
-			turn.addTo(req.Out)
 			n.signer.sign(req.Out, p.url, nil)
 		},
 		ModifyResponse: func(resp *http.Response) error {
@@ -164,9 +134,7 @@ func (n *Nodes) proxy(w http.ResponseWriter, r *http.Request, p *peer, target *u
 				return fmt.Errorf("the node answers with status %d", resp.StatusCode)
 			}
 			resp.Header.Del(signatureHeader)
-			if turn == nil || resp.Header.Get("Content-Type") == eventStream {
-				resp.Body = &forwardedBody{resp.Body, ctx, r.Context()}
-			}
+			resp.Body = &forwardedBody{resp.Body, ctx, r.Context()}
 			for name := range resp.Header {
 				w.Header().Del(name) // the node's answer has this header, too
 			}

@@ -35,7 +35,7 @@ const (
 
 	maxMessage     = 256 << 10             // maximum bytes of a message; the largest runner.Changes has about 150 KiB
 	messageTimeout = 2 * time.Second       // of one message
-	messagePause   = 50 * time.Millisecond // between two messages to a node
+	messagePause   = 20 * time.Millisecond // between two messages to a node
 	retryPause     = time.Second           // after a message that could not be sent
 	listEvery      = time.Second           // between two reads of the list of nodes
 	idlePause      = 10 * time.Second      // between two messages without changes, which show whether the nodes fit
@@ -59,8 +59,6 @@ type Nodes struct {
 	signer  *signer
 	client  *http.Client
 	forward *http.Transport
-	turns   *http.Transport // of ForwardTurn, whose answers may come late
-	places  places
 	live    atomic.Int64 // number of nodes, including this one
 	warned  atomic.Int64 // time of the last warning of a wrong signature, in Unix nanoseconds; 0 for none
 
@@ -97,8 +95,7 @@ func New(cfg Config) *Nodes {
 		cfg.Now = time.Now
 	}
 	n := &Nodes{cfg: cfg, signer: newSigner(cfg.Secret, cfg.Store.NodeURL(), cfg.Now), forward: newTransport(),
-		client: newClient(), turns: newTransport(), peers: map[string]*peer{}}
-	n.turns.ResponseHeaderTimeout = 0
+		client: newClient(), peers: map[string]*peer{}}
 	n.live.Store(1)
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	return n
@@ -121,7 +118,6 @@ func (n *Nodes) Stop() error {
 	n.loops.Wait()
 	n.client.CloseIdleConnections()
 	n.forward.CloseIdleConnections()
-	n.turns.CloseIdleConnections()
 	return nil
 }
 
