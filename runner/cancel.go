@@ -39,7 +39,7 @@ func (r *Runner) abort(ctx context.Context, c people.Caller, id string,
 	if err != nil {
 		return task, err
 	}
-	r.Wake() // a turn that waited for one of these may now continue
+	r.WakeAll() // a turn that waited for one of these may now continue
 	if err := r.stopAborted(ctx, task, turns, running, below); err != nil {
 		return task, err
 	}

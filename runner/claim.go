@@ -111,7 +111,8 @@ func (r *Runner) help() {
 	for {
 		select {
 		case <-r.helpers.wake:
-			r.claimQueued() // dispatch looks again after its own claim
+			r.claimQueued()
+			signal(r.wake) // a claim of dispatch meanwhile did not see what this one had locked, nor its slots
 		case <-r.claims.Done():
 			return
 		}

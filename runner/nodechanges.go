@@ -16,7 +16,7 @@ type Changes struct {
 	Ended   []stream.EndedTurn     `json:"ended,omitempty"`
 	Changed map[string][]db.Change `json:"changed,omitempty"` // kinds of records, by organization
 	All     bool                   `json:"all,omitempty"`     // changes were lost, so any others may have happened
-	Look    bool                   `json:"look,omitempty"`    // turns wait in the queue, or were cancelled
+	Turns   int                    `json:"turns,omitempty"`   // that were queued, or cancelled
 }
 
 // maxChanges is the maximum number of turns, and of organizations, in Changes.
@@ -28,7 +28,7 @@ func (n *Changes) Add(more Changes) {
 		*n = Changes{All: true}
 		return
 	}
-	n.Look = n.Look || more.Look
+	n.Turns += more.Turns
 	n.Ended = append(n.Ended, more.Ended...)
 	for organizationID, kinds := range more.Changed {
 		for _, kind := range kinds {
@@ -63,9 +63,9 @@ func (r *Runner) DrainChanges() Changes {
 	return n
 }
 
-// notifyNodes makes the other nodes read the store at once. Without it they read the store up to a second
-// later.
-func (r *Runner) notifyNodes() { r.addChanges(func(n *Changes) { n.Look = true }) }
+// notifyNodes tells the other nodes that a turn was queued or cancelled. Without it they read the store up to a
+// second later.
+func (r *Runner) notifyNodes() { r.addChanges(func(n *Changes) { n.Turns++ }) }
 
 // WakeAll wakes the runners of all nodes: see Wake.
 func (r *Runner) WakeAll() {
@@ -94,10 +94,15 @@ func (r *Runner) addChanges(add func(*Changes)) {
 	signal(r.hasChanges)
 }
 
-// ApplyChanges handles the changes of another node. It notifies the watchers on this node. It makes the runner read the
-// store unless the changes are only those of turns that run there: they say so, and each turn there makes several.
+// ApplyChanges handles the changes of another node. It notifies the watchers on this node. The runner claims queued
+// turns at once, and stops cancelled ones. Changes without turns do not make it read the store, because each turn that
+// runs there causes several of them. An empty message does: it says that the other node has just started.
 func (r *Runner) ApplyChanges(ctx context.Context, n Changes) error {
-	if n.Look || n.All || len(n.Ended) == 0 && len(n.Changed) == 0 {
+	if n.Turns > 0 {
+		r.cfg.Store.Announce(min(n.Turns, maxChanges))
+		r.Wake()
+	}
+	if n.Turns > 0 || n.All || len(n.Ended) == 0 && len(n.Changed) == 0 {
 		r.LookNow()
 	}
 	if n.All {

@@ -217,7 +217,7 @@ func (r *Runner) renew(lease time.Duration) error {
 		return err
 	}
 	r.cfg.Log.Info("this node has a lease again")
-	r.Wake()
+	r.WakeAll()
 	return nil
 }
 

@@ -29,7 +29,7 @@ func (r *Runner) answered(e *execution) {
 	}
 	if len(waiting) > 0 {
 		r.expectRetry(r.cfg.Now())
-		r.Wake()
+		r.WakeAll()
 	}
 }
 
@@ -45,7 +45,7 @@ func (r *Runner) resumeIfAnswered(e *execution, since time.Time) {
 		return
 	}
 	r.expectRetry(r.cfg.Now())
-	r.Wake()
+	r.WakeAll()
 }
 
 // expectRetry makes the dispatcher resume suspended turns at the given time or earlier. It never

@@ -159,6 +159,6 @@ func (r *Runner) expireSuspended() {
 		}
 	}
 	if len(turns)+resumed > 0 {
-		r.Wake() // the next turns of these tasks may run now
+		r.WakeAll() // the next turns of these tasks may run now
 	}
 }

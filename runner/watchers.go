@@ -13,6 +13,7 @@ func (r *Runner) notifyParent(ctx context.Context, t store.Turn) error {
 	if err != nil || !found {
 		return err
 	}
+	r.notifyNodes() // the parent may wait in the queue for another node
 	return r.Streams.ChildChanged(ctx, p)
 }
 

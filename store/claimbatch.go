@@ -10,20 +10,20 @@ import (
 	"journeyman/store/workers"
 )
 
-// This file claims turns on a database server, where each round trip costs time. One transaction claims all turns for
-// which a runner has slots. A round of it has three round trips, however many turns it claims:
+// This file claims turns on a database server, where each round trip costs time. One transaction claims turns for the
+// slots of a runner. It has three round trips besides the commit, and one more for each turn that is resumed:
 //
-//	organizations   whose turns the runner may claim, in the order of the circle
-//	turns           some of each of them, locked, in the order of the circle of its workers
+//	organizations   whose turns the runner may claim, round robin after the last claimed one
+//	turns           some of each of them, locked, round robin over its workers
 //	placements      of their workers, among nodes
 //
-// The changes of the turns and the tasks travel with the next round or with the commit. Several claims may be under way
-// at once: each skips the turns that another one has locked, and does not look for those of its own server.
+// The changes of the turns and the tasks travel with the commit. Several claims may be under way at once: each skips the
+// turns that another one has locked, and does not look for those of its own server.
 
 // batchQueries are the queries of a round for one lane.
 type batchQueries struct {
 	organizations string // the first ones in the circle after the given one
-	turns         string // the first ones of each given organization
+	turns         string // the first turns of each given organization
 }
 
 // newBatchQueries returns the queries of a lane. Among nodes, they omit the turns of workers that are placed on another
@@ -72,33 +72,29 @@ type want struct {
 	At           int   `json:"at"` // position in the circle
 }
 
-// claimBatch is the write of ClaimTurns on a server.
+// claimBatch is the write of ClaimTurns on a server. It may claim less than n turns although more wait: it looks for a
+// similar number of each organization, and other writes may have locked some. It makes one round, because two writes that
+// place workers in several rounds could wait for each other.
 func (s *Store) claimBatch(ctx context.Context, tx db.Tx, runnerID string, n, strangers int, fate *claimFate) (
 	claims []Claim, err error) {
-	for more := true; more && len(claims) < n; {
-		var found [lanes][]queuedTurn
-		if found, more, err = s.nextTurns(ctx, tx, runnerID, n-len(claims), strangers); err != nil {
-			return nil, err
+	found, err := s.nextTurns(ctx, tx, runnerID, n, strangers)
+	if err != nil {
+		return nil, err
+	}
+	picked := s.pick(tx, found, n, strangers)
+	placed, err := s.placeAll(ctx, tx, runnerID, picked)
+	if err != nil {
+		return nil, err
+	}
+	for _, next := range picked {
+		if !placed[next.worker] {
+			continue // another node has just got the worker
 		}
-		picked := s.pick(tx, found, n-len(claims), strangers)
-		placed, err := s.placeAll(ctx, tx, runnerID, picked)
+		c, err := s.claimNext(ctx, tx, runnerID, next, fate)
 		if err != nil {
 			return nil, err
 		}
-		for _, next := range picked {
-			if !placed[next.worker] {
-				continue // another node has just got the worker
-			}
-			c, err := s.claimNext(ctx, tx, runnerID, next, fate)
-			if err != nil {
-				return nil, err
-			}
-			if c.Stranger() {
-				strangers--
-			}
-			claims = append(claims, c)
-		}
-		more = more && len(placed) > 0
+		claims = append(claims, c)
 	}
 	return claims, nil
 }
@@ -122,63 +118,55 @@ func (s *Store) pick(tx db.Tx, found [lanes][]queuedTurn, n, strangers int) (pic
 	return picked
 }
 
-// nextTurns locks and returns about n turns of each lane in the order in which they are to be claimed. more reports
-// that there may be others.
+// nextTurns locks and returns the turns of each lane that may be claimed next, in the order in which they are to be
+// claimed. They are at least n in all if no other write has locked some, and if each organization has enough.
 func (s *Store) nextTurns(ctx context.Context, tx db.Tx, runnerID string, n, strangers int) (found [lanes][]queuedTurn,
-	more bool, err error) {
+	err error) {
 	for l, most := range [lanes]int{n, min(n, strangers)} {
 		l := lane(l)
 		if most <= 0 || s.waiting.in(l) <= 0 {
 			continue
 		}
-		var again bool
-		if found[l], again, err = s.nextOfLane(ctx, tx, l, runnerID, most); err != nil {
-			return found, false, err
+		if found[l], err = s.nextOfLane(ctx, tx, l, runnerID, most); err != nil {
+			return found, err
 		}
-		more = more || again
 	}
-	return found, more, nil
+	return found, nil
 }
 
-// spareTurns is the number of turns of each organization that a round looks for in addition, because other writes may
-// have locked some.
-const spareTurns = 3
+// spare is the number of organizations, and of turns of each, that a claim looks for in addition, because other writes
+// may have locked some.
+const spare = 3
 
 // nextOfLane is nextTurns for one lane.
-func (s *Store) nextOfLane(ctx context.Context, tx db.Tx, l lane, runnerID string, n int) (found []queuedTurn,
-	more bool, err error) {
+func (s *Store) nextOfLane(ctx context.Context, tx db.Tx, l lane, runnerID string, n int) ([]queuedTurn, error) {
 	organizations, err := db.All(ctx, tx, db.ScanInt, s.batch[l].organizations,
-		s.withRunner(runnerID, s.fair.lastOrganization(l), n)...)
+		s.withRunner(runnerID, s.fair.lastOrganization(l), n+spare)...)
 	if err != nil || len(organizations) == 0 {
-		return nil, false, err
+		return nil, err
 	}
 	wants := make([]want, len(organizations))
 	for i, o := range organizations {
 		wants[i] = want{o, s.fair.lastWorker(l, o), i}
 	}
-	each := (n+len(wants)-1)/len(wants) + spareTurns
+	each := (n+len(wants)-1)/len(wants) + spare
 	list, err := json.Marshal(wants)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	underWay, err := s.fair.turnsUnderWay()
+	claimed, err := s.fair.turnsUnderWay()
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	found, err = db.All(ctx, tx, scanQueued, s.batch[l].turns, s.withRunner(runnerID, string(list), each, underWay)...)
+	found, err := db.All(ctx, tx, scanQueued, s.batch[l].turns, s.withRunner(runnerID, string(list), each, claimed)...)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	s.fair.begin(tx, found)
-	counts := map[int64]int{}
-	for _, t := range found {
-		counts[t.organization]++
-		more = more || counts[t.organization] >= each
-	}
-	return found, more, nil
+	return found, nil
 }
 
-// placeAll is place for the workers of turns. It returns the ones that are placed on the runner.
+// placeAll places the workers of turns on the runner. It returns the ones that are placed there now.
 func (s *Store) placeAll(ctx context.Context, tx db.Tx, runnerID string, turns []queuedTurn) (placed map[int64]bool,
 	err error) {
 	placed = map[int64]bool{}

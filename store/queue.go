@@ -262,6 +262,7 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n, strangers in
 	if s.db.OnServer() {
 		claim = s.claimBatch
 	}
+	announced := s.waiting.announcements() // before the claim, which finds their turns
 	var fate claimFate
 	err = s.db.Hot(ctx, true, func(tx db.Tx) (err error) {
 		if claims = nil; s.Gate.Writable() != nil {
@@ -272,6 +273,9 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n, strangers in
 	})
 	if err != nil && fate.lose() {
 		return nil, err // the undo has put the claimed turns back into the queue
+	}
+	if len(claims) < n {
+		s.waiting.foundNoMore(announced)
 	}
 	return claims, nil
 }

@@ -22,6 +22,10 @@ type waiting struct {
 	total laneCounts
 	by    map[string]laneCounts // by organization, for those that have waiting turns
 
+	// announced counts turns that other nodes have queued since the last count of the rows; counted is the part of it
+	// that the count under way sees.
+	announced, counted int64
+
 	// The additions that a count of the rows may not have seen. The value tells whether their writes are
 	// committed. It is empty unless shared.
 	underWay map[*addition]bool
@@ -97,6 +101,7 @@ func (w *waiting) change(a addition) {
 func (w *waiting) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.counted = w.announced
 	maps.DeleteFunc(w.underWay, func(_ *addition, committed bool) bool { return committed })
 }
 
@@ -106,6 +111,7 @@ func (w *waiting) set(total laneCounts, by map[string]laneCounts) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.total, w.by = total, by
+	w.announced, w.counted = max(0, w.announced-w.counted), 0
 	for a := range w.underWay {
 		w.change(*a)
 	}
@@ -118,11 +124,33 @@ func (w *waiting) counts(organizationID string) (total, own int64) {
 	return w.total.all(), w.by[organizationID].all()
 }
 
-// in returns the number of waiting turns of a lane.
+// in returns the number of waiting turns of a lane, and of those that other nodes have announced.
 func (w *waiting) in(l lane) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.total[l]
+	return w.total[l] + w.announced
+}
+
+// announce counts n turns that other nodes have queued, until the next count of the rows. No limit includes them,
+// since their lane and their organization are not known.
+func (w *waiting) announce(n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.announced += n
+}
+
+// announcements returns the number of announced turns.
+func (w *waiting) announcements() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.announced
+}
+
+// foundNoMore drops n announced turns: a claim that began later has found all that this node may claim.
+func (w *waiting) foundNoMore(n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.announced, w.counted = max(0, w.announced-n), max(0, w.counted-n)
 }
 
 // full returns a Busy error if an organization may add no turn of a member, or of a stranger, to the
@@ -215,11 +243,16 @@ func (f *fairness) follow(tx db.Tx, l lane, organization, worker int64) {
 	}
 }
 
-// Queued returns the number of waiting turns. Among nodes, it is as old as the last CatchUp.
+// Queued returns the number of waiting turns. Among nodes, it is as old as the last CatchUp, and includes the turns that
+// other nodes have announced since.
 func (s *Store) Queued() int64 {
 	total, _ := s.waiting.counts("")
-	return max(total, 0)
+	return max(total+s.waiting.announcements(), 0)
 }
+
+// Announce says that another node has queued n turns, which the last CatchUp may not have counted. The next ClaimTurns
+// looks for them.
+func (s *Store) Announce(n int) { s.waiting.announce(int64(n)) }
 
 // QueueRoom returns the Busy error with which a new turn of c would be refused now because the queue is full.
 func (s *Store) QueueRoom(c people.Caller) error {
