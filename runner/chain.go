@@ -37,7 +37,7 @@ func (r *Runner) chooseModel(ctx context.Context, e *execution) (outcome, error)
 			e.probes = e.failingSince != nil
 			return next, nil
 		}
-		if r.isLastTry(e) { // without enter: this turn cannot wait for the probe of another turn
+		if r.isLastTry(e) { // without Enter: this turn cannot wait for the probe of another turn
 			e.probes = true
 			return next, nil
 		}

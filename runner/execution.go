@@ -37,7 +37,7 @@ type modelState struct {
 	model        models.Priced      // the model that is asked now
 	chain        []models.Candidate // models that may be asked, in order of preference
 	asking       int                // index of model in chain
-	modelChanges int64              // the store's ModelChanges when the chain was opened
+	modelChanges int64              // the result of Models.Changes when the chain was opened
 	probes       bool               // the model has failed before, and this turn tests whether it answers again
 	failingSince *time.Time         // time of the first failed call since the last successful one; nil without one
 	failedCalls  int64              // calls of this claim that have failed since then

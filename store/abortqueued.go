@@ -22,7 +22,7 @@ const ofQueuedTasks = `organization_num = (SELECT o.num FROM workers w JOIN orga
 // without their inputs, and none if no such task is left. Turns that a runner is claiming are skipped.
 //
 // It may be a locking write (see db.DB.Hot): it locks the first turn of each task, so that no turn of the task runs. No turn
-// is added, because the worker is deleted: see keepsWorker. It queues no delivery and no reply, as the end of any turn
+// is added, because the worker is deleted: see workers.Runnable. It queues no delivery and no reply, as the end of any turn
 // of a deleted worker: see speaks.
 func (s *Store) AbortQueued(ctx context.Context, workerID string, limit int) (ended []Turn, err error) {
 	err = s.db.Hot(ctx, true, func(tx db.Tx) error {

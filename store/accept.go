@@ -18,7 +18,7 @@ import (
 // write creates a task. The limits of the queue are counted in memory, before the commit. The
 // rights of the caller, the worker and the spending may change at the same time. The result is then
 // the same as if they changed right after this write. But the worker is locked, so that it is not deleted
-// before the commit: see keepsWorker. RememberIn decides between equal requests.
+// before the commit: see workers.Runnable. RememberIn decides between equal requests.
 func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
 	if err := n.check(); err != nil {
 		return Accepted{}, err

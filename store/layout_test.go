@@ -26,7 +26,7 @@ const module = "journeyman"
 var rooms = map[string][]string{
 	// The only package that knows all others.
 	"": {"*"},
-	// The shared types and the only SQL: it must not import packages above it.
+	// Records of work, and all SQL that no room below has: it must not import packages above it.
 	"store": {"store/engine", "store/sqlite", "store/postgres", "store/objects", "store/cron", "store/db", "store/gate",
 		"store/seal", "store/people", "store/workers", "store/pattern", "store/visible"},
 	// The interface of database engines, so that a second engine is possible.
@@ -164,25 +164,35 @@ var rooms = map[string][]string{
 	"handlers/command/doctor": {"handlers", "handlers/command", "handlers/serve", "runner", "runner/backup", "runner/model", "runner/sandbox", "runner/tool", "store", "store/cron", "store/visible"},
 	// Servers that share a database. It is behind no resource of the API, and in front of all of them.
 	"handlers/nodes": {"store", "runner"},
-	// Pages change for other reasons than the API. One of them signs in to tool servers.
+	// Sign-in: only these pages check passwords.
 	"handlers/dashboard/account": {"handlers", "handlers/serve", "handlers/dashboard/frame",
 		"handlers/dashboard/show", "store"},
+	// Settings. One page signs in to tool servers.
 	"handlers/dashboard/admin": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show",
 		"handlers/dashboard/text", "runner", "runner/backup", "runner/models", "runner/tool/mcp", "runner/view", "store"},
+	// The gallery: lists and worker show it, so it is below both.
 	"handlers/dashboard/starters": {"handlers/dashboard/frame", "handlers/dashboard/text", "runner", "runner/view",
 		"store"},
+	// Rows of many records: it imports no page of one record.
 	"handlers/dashboard/lists": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show",
 		"handlers/dashboard/starters", "handlers/dashboard/text", "runner/sandbox", "runner/stream", "runner/view", "store", "store/visible"},
+	// What workers wrote: previews have limits of their own.
 	"handlers/dashboard/files": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show",
 		"runner/sandbox", "runner/view", "runner/workspace", "store"},
+	// Everything about one worker but its files.
 	"handlers/dashboard/worker": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show",
 		"handlers/dashboard/starters", "handlers/dashboard/text", "runner", "runner/tool/mcp", "runner/toolset", "runner/view", "store"},
+	// One task: texts of models and tools.
 	"handlers/dashboard/task": {"handlers", "handlers/dashboard/frame", "handlers/dashboard/show",
 		"handlers/dashboard/text", "handlers/serve", "runner", "runner/stream", "runner/view", "store", "store/visible"},
+	// Tests of all packages of pages start the same site.
 	"handlers/dashboard/dashboardtest": {"handlers", "handlers/dashboard", "handlers/dashboard/admin", "handlers/mcp",
 		"mail", "runner", "runner/dial", "runner/model", "runner/model/offline", "runner/sandbox", "runner/tool", "runner/tool/mcp", "runner/webhook", "store", "store/storetest", "store/visible"},
-	"handlers/dashboard": {"handlers", "handlers/serve", "handlers/dashboard/frame",
-		"handlers/dashboard/show", "handlers/dashboard/text", "store", "runner", "runner/backup", "runner/models", "runner/view", "runner/stream", "runner/tool/mcp", "runner/toolset", "runner/sandbox", "store/visible", "runner/workspace", "handlers/dashboard/account", "handlers/dashboard/admin", "handlers/dashboard/files", "handlers/dashboard/lists", "handlers/dashboard/starters", "handlers/dashboard/task", "handlers/dashboard/worker"},
+	// It builds the pages, which change for other reasons than the API.
+	"handlers/dashboard": {"handlers", "handlers/dashboard/frame", "store", "runner", "runner/backup",
+		"runner/tool/mcp", "handlers/dashboard/account", "handlers/dashboard/admin", "handlers/dashboard/files",
+		"handlers/dashboard/lists", "handlers/dashboard/starters", "handlers/dashboard/task",
+		"handlers/dashboard/worker"},
 	// Every page stands on it, whatever it is about.
 	"handlers/dashboard/frame": {"handlers", "handlers/serve", "handlers/dashboard/show", "handlers/dashboard/text",
 		"runner", "runner/models", "runner/view", "store", "store/visible", "runner/sandbox"},

@@ -71,7 +71,9 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 	if err := s.openDatabase(ctx, opt); err != nil {
 		return err
 	}
-	s.furnish(opt)
+	if err := s.furnish(opt); err != nil {
+		return err
+	}
 	if s.keptUntil, err = begunAnew(s.dir); err != nil {
 		return err
 	}
@@ -89,13 +91,18 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 }
 
 // furnish makes the rooms of the store, which stand on the open database.
-func (s *Store) furnish(opt Options) {
-	s.People = people.New(people.Config{DB: s.db, Gate: s.Gate, Seal: s.seal, PasswordMemory: opt.PasswordMemory,
+func (s *Store) furnish(opt Options) (err error) {
+	s.People, err = people.New(people.Config{DB: s.db, Gate: s.Gate, Seal: s.seal, PasswordMemory: opt.PasswordMemory,
 		OnCap:   func(ctx context.Context, tx db.Tx, c people.CapChange) error { return s.Effects.alertCap(ctx, tx, c) },
 		OnLeave: removeUserChannels})
-	s.Workers = workers.New(workers.Config{DB: s.db, Gate: s.Gate, Seal: s.seal, People: s.People, Charge: s.chargeDisk})
-	s.Effects = &Effects{db: s.db, seal: s.seal, people: s.People,
-		counters: &s.counters, zone: s.zone, putBlob: s.PutBlob, openBlob: s.OpenBlob}
+	if err != nil {
+		return err
+	}
+	s.Workers, err = workers.New(workers.Config{DB: s.db, Gate: s.Gate, Seal: s.seal, People: s.People,
+		Charge: s.chargeDisk})
+	s.Effects = &Effects{db: s.db, seal: s.seal, people: s.People, counters: &s.counters, zone: s.zone,
+		putBlob: s.PutBlob, openBlob: s.OpenBlob}
+	return err
 }
 
 // lockFolder locks the data folder: for this process alone, or together with the other nodes.

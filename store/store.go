@@ -1,12 +1,12 @@
 // Package store keeps all data of Journeyman. Organizations, workers, tasks, turns and their
 // journal are in one SQLite file or on a PostgreSQL server. The contents of files are in the data
-// folder or in a bucket. The package holds the records, the queries and the access rules. It also
-// holds every state change, as a method that is named for the event.
+// folder or in a bucket. The package and its rooms hold the records, the queries and the access rules. They also
+// hold every state change, as a method that is named for the event.
 //
-// It and its packages are the only ones that know SQL. Of this module it imports only packages below
-// store: db and gate, on which it stands, the database engines, the client of buckets, and pure ones.
-// A write that has returned is committed, and survives kill -9 and power loss. The store starts no work and sends nothing: the
-// runner and the handlers act on its rows.
+// It and its packages are the only ones that know SQL. Of this module it imports only packages below store: db, gate and
+// seal, on which it stands, its rooms people and workers, the database engines, the client of buckets, and pure
+// ones. A write that has returned is committed, and survives kill -9 and power loss. The store starts no work and sends
+// nothing: the runner and the handlers act on its rows.
 package store
 
 import (

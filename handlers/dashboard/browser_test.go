@@ -80,7 +80,7 @@ func newWindow(s *dashboardtest.Site) *window {
 	return w
 }
 
-// inBrowser starts a site like onSite, and opens a window in which its owner is signed in.
+// inBrowser starts a site like dashboardtest.OnSite, and opens a window in which its owner is signed in.
 func inBrowser(t *testing.T, change ...func(*dashboard.Config)) (*is.I, *dashboardtest.Site, *window) {
 	t.Helper()
 	is, s := dashboardtest.OnSite(t, change...)

@@ -8,8 +8,8 @@
 // rule about rights either: the store decides what each caller may do. A page writes the text of users through
 // html/template only, or as sanitised Markdown.
 //
-// Each group of pages has a file: its routes, the data of its templates, then its handlers. A
-// template with its name is in templates/.
+// Each package lists its routes in routes.go, or names there the functions that list them. A file has the data of a
+// template, then its handlers. A template with its name is in templates/.
 package dashboard
 
 import (

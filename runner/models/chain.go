@@ -157,6 +157,6 @@ func (d *Directory) Refresh(ctx context.Context, organizationID string, since in
 	return changes
 }
 
-// Changes returns the store's number of Changes of models. It is read before a chain is opened, so that no change is
+// Changes returns the store's number of changes of models. It is read before a chain is opened, so that no change is
 // missed.
 func (d *Directory) Changes() int64 { return d.cfg.Store.Workers.ModelChanges() }

@@ -3,7 +3,7 @@
 // Outages: the models that do not answer, the one turn that asks such a model next, and the turns that wait for it.
 //
 // It imports the models, guarded connections, prompts for their estimates, and store. It makes no call for a turn: it
-// calls a model only to test a provider and to diagnose the server's own models. It knows no turn but by its id.
+// calls a model only to test a provider, to ask what a model can do, and to diagnose the server's own models. It knows no turn but by its id.
 package models
 
 import (

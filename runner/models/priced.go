@@ -47,7 +47,7 @@ const defaultMaxOutput = 32_000
 // MaxOutput returns the maximum output of one call, in tokens.
 func (m Priced) MaxOutput() int { return cmp.Or(int(m.Price.MaxOutput), defaultMaxOutput) }
 
-// Usage returns the Usage of a call, with its cost.
+// Usage returns the usage of a call, with its cost.
 func (m Priced) Usage(u model.Usage) store.Usage {
 	cost := m.Price.Cost(u)
 	if u.Billed {

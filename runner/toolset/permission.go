@@ -93,14 +93,14 @@ func (p Permission) CheckHost(host string) error {
 	return nil
 }
 
-// A ID identifies a tool in rules.
+// An ID identifies a tool in rules.
 type ID struct {
 	Name   string // the name that the model uses
 	Server string // MCP server; "" for a tool of this program
 	Tool   string // the server's own name for the tool
 }
 
-// A rule is a store.ToolRule that can be applied to a call.
+// A rule is a workers.ToolRule that can be applied to a call.
 type rule workers.ToolRule
 
 // rulesFor returns the rules of l that name a tool or its server. The name of one of this program's

@@ -17,10 +17,10 @@ import (
 // ${secret:NAME}. The value replaces this placeholder only in requests that leave this program.
 // Values in results are removed before anybody reads the results.
 
-// Secrets are the Secrets that the tools of a turn may use.
+// Secrets are the secrets that the tools of a turn may use.
 type Secrets []workers.TurnSecret
 
-// Value returns the Value of a secret for a request to host. An empty host means an MCP server,
+// Value returns the value of a secret for a request to host. An empty host means an MCP server,
 // which the operator has configured.
 func (l Secrets) Value(name, host string) (string, error) {
 	i := slices.IndexFunc(l, func(x workers.TurnSecret) bool { return x.Name == name })
@@ -74,7 +74,7 @@ func (l Secrets) Scrub(out json.RawMessage) json.RawMessage {
 	return clean
 }
 
-// ScrubText is scrub for text that is not JSON.
+// ScrubText is Scrub for text that is not JSON.
 func (l Secrets) ScrubText(text string) string {
 	if len(l) == 0 {
 		return text
@@ -82,7 +82,7 @@ func (l Secrets) ScrubText(text string) string {
 	return l.hiding().hide(text)
 }
 
-// ScrubError is scrub for errors of tools that the model reads. The model also reads the errors of the
+// ScrubError is Scrub for errors of tools that the model reads. The model also reads the errors of the
 // workspace, which contain only paths. All others are only logged, and contain no secret values.
 func (l Secrets) ScrubError(err error) error {
 	if te, ok := errors.AsType[*tool.Error](err); ok {

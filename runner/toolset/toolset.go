@@ -3,8 +3,8 @@
 // tools.
 //
 // It imports the tools, their form for models and prompts, and the records of store. It calls no tool, makes no
-// request and reads no row: the runner loads what a Set holds. No value of a secret may leave this package but through
-// Secrets.Value.
+// request and reads no row: the runner loads what a Set holds. Other packages must read the value of a
+// secret through Secrets.Value only.
 package toolset
 
 import (
@@ -25,7 +25,7 @@ import (
 type Set struct {
 	Permission
 	Own      []Tool       // tools of this program
-	Source   tool.Source  // makes tools in remote callable; nil if no MCP servers are configured
+	Source   tool.Source  // makes the tools in Remote callable; nil if no MCP servers are configured
 	Remote   tool.Toolset // tools of MCP servers that the turn may call
 	Names    Names
 	Approval []string // names of tools whose calls need approval
@@ -40,8 +40,8 @@ const ViewImage = "view_image"
 // Own are the tools of this program.
 type Own struct {
 	List  []Tool
-	Specs []model.Tool // list in the form for the model
-	Lean  []model.Tool // specs in the form for models with a small window
+	Specs []model.Tool // List in the form for the model
+	Lean  []model.Tool // Specs in the form for models with a small window
 }
 
 // NewOwn returns the tools of a list with their specs, which it builds once.
@@ -50,7 +50,7 @@ func NewOwn(list []tool.Tool) Own {
 	return Own{Named(list), specs, LeanSpecs(specs)}
 }
 
-// An Tool is a tool of this program with its name. Spec builds the whole description at each call,
+// A Tool is a tool of this program with its name. Spec builds the whole description at each call,
 // so the name is read only once.
 type Tool struct {
 	tool.Tool
@@ -172,7 +172,7 @@ func (s *Set) Fitted(c store.ToolCall) store.ToolCall {
 	return c
 }
 
-// Parallel returns how many of the first calls may run in Parallel. It is at least 1.
+// Parallel returns how many of the first calls may run in parallel. It is at least 1.
 func (s *Set) Parallel(calls []store.ToolCall) int {
 	n := slices.IndexFunc(calls, func(c store.ToolCall) bool {
 		t, _ := s.Find(c.ToolName)

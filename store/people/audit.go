@@ -10,7 +10,7 @@ import (
 	"journeyman/store/db"
 )
 
-// Audit adds an entry to the Audit log, in the transaction that makes the change. detail
+// Audit adds an entry to the audit log, in the transaction that makes the change. detail
 // holds no secrets.
 func (s *Store) Audit(tx db.Tx, c Caller, action, subject string, detail map[string]any) error {
 	text, err := json.Marshal(detail)
@@ -24,7 +24,7 @@ func (s *Store) Audit(tx db.Tx, c Caller, action, subject string, detail map[str
 	return err
 }
 
-// auditUser is audit for a change of the user in all organizations. Each organization of the user
+// auditUser is Audit for a change of the user in all organizations. Each organization of the user
 // gets the entry.
 func (s *Store) auditUser(ctx context.Context, tx db.Tx, c Caller, userID, action string, detail map[string]any) error {
 	organizations, err := db.All(ctx, tx, db.ScanString, `SELECT organization_id FROM memberships WHERE user_id = ?`,

@@ -135,7 +135,7 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 	return s.alertOvertaken(ctx, c.OrganizationID, spent, limit)
 }
 
-// alertOvertaken raises the alert of a new cap that concurrent writes have exceeded. These writes
+// alertOvertaken calls OnCap for a new cap that concurrent writes have exceeded. These writes
 // did not check it, because they had read that there is no cap. spent is the sum at the change.
 func (s *Store) alertOvertaken(ctx context.Context, organizationID string, spent int64, limit *float64) error {
 	if err := s.db.AwaitWrites(ctx); err != nil {
@@ -190,7 +190,7 @@ func (s *Store) KnownCap(ctx context.Context, organizationID string) (*float64, 
 	return credits, err
 }
 
-// Remaining returns the nano-dollars that are Remaining of a cap.
+// Remaining returns the nano-dollars that are left of a cap.
 func (s *Store) Remaining(ctx context.Context, q db.Querier, organizationID string, credits float64) (int64, error) {
 	spent, err := db.One(ctx, q, db.ScanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?`,
 		organizationID, Month(s.db.Now()))
@@ -213,7 +213,7 @@ func (s *Store) CheckCap(ctx context.Context, q db.Querier, organizationID strin
 	return s.CheckSpending(ctx, q, organizationID, credits)
 }
 
-// CheckSpending is checkCap for a cap that was read; nil for none.
+// CheckSpending is CheckCap for a cap that was read, nil for none.
 func (s *Store) CheckSpending(ctx context.Context, q db.Querier, organizationID string, credits *float64) error {
 	if credits == nil {
 		return nil
@@ -231,7 +231,7 @@ func CapReached() *db.Error {
 		Message: "the organization has used its credits for this month"}
 }
 
-// Month returns the number of the calendar Month (UTC) that t lies in: the key of
+// Month returns the number of the calendar month (UTC) that t lies in: the key of
 // the table spending.
 func Month(t time.Time) int { return t.UTC().Year()*12 + int(t.UTC().Month()) - 1 }
 

@@ -1,13 +1,14 @@
-// Package people keeps who may use the server: organizations, their members, keys, sessions, invitations, passwords,
+// Package people stores who may use the server: organizations, their members, keys, sessions, invitations, passwords,
 // sign-ins of programs (OAuth), and the audit log of what they did. It decides what a role permits.
 //
-// It stands on db, gate and seal. It knows no worker, task or mail by its Go type. What must happen there when a
-// membership ends or a cap changes are functions given to New.
+// It stands on db, gate and seal. It knows no worker, task or mail by its Go type, and some of its queries count
+// them. New gets functions for what must happen there when a membership ends or a cap changes.
 package people
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"runtime"
 	"sync/atomic"
 
@@ -31,10 +32,10 @@ type Store struct {
 	lastUse    uses          // of API keys and sessions
 	known      callerCache
 
-	firstID atomic.Pointer[string] // of the first organization: see isFirst
+	firstID atomic.Pointer[string] // of the first organization: see IsFirst
 }
 
-// A Config is what a peopleStore stands on. All fields but PasswordMemory are needed.
+// A Config is what a Store stands on. All fields but PasswordMemory are needed.
 type Config struct {
 	DB   *db.DB
 	Gate *gate.Gate
@@ -56,8 +57,11 @@ type CapChange struct {
 	Before, Cap        *float64 // credits; nil for none
 }
 
-// New returns the room of an open database.
-func New(c Config) *Store {
+// New returns the room of an open database. It returns an error if a field of c is missing.
+func New(c Config) (*Store, error) {
+	if c.DB == nil || c.Gate == nil || c.Seal == nil || c.OnCap == nil || c.OnLeave == nil {
+		return nil, errors.New("people need a database, a gate, a key, OnCap and OnLeave")
+	}
 	return &Store{db: c.DB, gate: c.Gate, seal: c.Seal, onCap: c.OnCap, onLeave: c.OnLeave,
-		hashMemory: cmp.Or(c.PasswordMemory, argonMemory), hashing: make(chan struct{}, runtime.GOMAXPROCS(0))}
+		hashMemory: cmp.Or(c.PasswordMemory, argonMemory), hashing: make(chan struct{}, runtime.GOMAXPROCS(0))}, nil
 }

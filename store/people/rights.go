@@ -24,7 +24,7 @@ func RoleNow(ctx context.Context, tx db.Tx, c *Caller) (err error) {
 	return err
 }
 
-// allowManaging is allowNow for an action on a member of that role: only an owner
+// allowManaging is AllowNow for an action on a member of that role: only an owner
 // manages owners.
 func allowManaging(ctx context.Context, tx db.Tx, c *Caller, role Role) error {
 	if err := AllowNow(ctx, tx, c, ManageMembers); err != nil || role != RoleOwner {

@@ -1,7 +1,7 @@
 // Package seal encrypts the secrets that the database holds and signs the tokens that leave the server, with one key.
 // The key is a file of the data folder. No backup contains it.
 //
-// It stands on the errors of db, and knows no table.
+// It stands on the errors of db, and on sqlite, which syncs a folder. It knows no table.
 package seal
 
 import (

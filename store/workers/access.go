@@ -42,14 +42,14 @@ func Runnable(ctx context.Context, q db.Querier, c people.Caller, id string) (Wo
 }
 
 // Claimable is Runnable with the fields that the claim of its turn needs, too: those of the
-// version, and claim.
+// version, and Claim.
 func Claimable(ctx context.Context, q db.Querier, c people.Caller, id string) (Worker, error) {
 	w, err := db.One(ctx, q, scanClaimable, selectClaimable+keepsWorker(q), id)
 	return allowRunnable(ctx, q, c, w, err)
 }
 
 // keepsWorker returns the end of a query for a worker. In a write on a server, it locks the worker until the commit.
-// DeleteWorker waits for this lock. So it finds the turns that were accepted before, and none is accepted after it.
+// The store's DeleteWorker waits for this lock: see LockDeleted. So it finds the turns that were accepted before, and none is accepted after it.
 // A new task takes the same lock by its reference to the worker, and other changes of a worker do not wait for it.
 func keepsWorker(q db.Querier) string {
 	if _, writes := q.(db.Tx); writes {

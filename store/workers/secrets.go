@@ -249,7 +249,7 @@ type TurnSecret struct {
 	Value string // "" if the key file has changed since the value was sealed
 }
 
-// TurnSecrets returns the secrets that a claimed turn may use, sorted by name. A secret of
+// TurnSecrets returns the secrets that a turn of the worker may use, sorted by name. A secret of
 // the worker replaces the organization's secret of the same name.
 func (s *Store) TurnSecrets(ctx context.Context, organizationID, workerID string) ([]TurnSecret, error) {
 	type row struct {

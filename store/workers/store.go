@@ -1,11 +1,12 @@
 // Package workers keeps the workers and what they work with: versions, settings, rules of tools, members, secrets, and
 // the providers of models. It decides who may see and change a worker.
 //
-// It stands on db, gate, seal and people. It knows no task, schedule or mail by its Go type. What an organization may
-// store is a function given to New.
+// It stands on db, gate, seal and people. It knows no task, schedule or mail by its Go type. New gets the
+// function that decides how much an organization may store.
 package workers
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"journeyman/store/db"
@@ -37,7 +38,10 @@ type Config struct {
 	Charge func(tx db.Tx, organizationID string, size int64) error
 }
 
-// New returns the room of an open database.
-func New(c Config) *Store {
-	return &Store{db: c.DB, gate: c.Gate, seal: c.Seal, people: c.People, charge: c.Charge}
+// New returns the room of an open database. It returns an error if a field of c is missing.
+func New(c Config) (*Store, error) {
+	if c.DB == nil || c.Gate == nil || c.Seal == nil || c.People == nil || c.Charge == nil {
+		return nil, errors.New("workers need a database, a gate, a key, people and Charge")
+	}
+	return &Store{db: c.DB, gate: c.Gate, seal: c.Seal, people: c.People, charge: c.Charge}, nil
 }

@@ -18,7 +18,7 @@ const (
 	Private Visibility = "private"
 )
 
-// A Origin is the way in which a worker was created.
+// An Origin is the way in which a worker was created.
 type Origin string
 
 // A worker of CreatedOrigin was created or kept by somebody. A worker of TaskOrigin was made by a task
@@ -64,7 +64,7 @@ type Worker struct {
 	UpdatedAt      time.Time
 	DeletedAt      *time.Time
 
-	CreditCap *float64    // of its organization; only Runnable sets it, nil for none
+	CreditCap *float64    // of its organization; only Runnable and Claimable set it; nil for none
 	Claim     *ClaimFacts // only Claimable sets it
 }
 

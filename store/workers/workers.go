@@ -22,7 +22,7 @@ func (s *Store) CreateWorker(ctx context.Context, c people.Caller, n NewWorker,
 	})
 }
 
-// Insert stores a new worker of the caller in a transaction of an import.
+// Insert stores a new worker of the caller, in a transaction of CreateWorker or of an import.
 func (s *Store) Insert(tx db.Tx, c people.Caller, n NewWorker) (Worker, error) {
 	n.ID = cmp.Or(n.ID, db.NewID("wrk", s.db.Now()))
 	n.Title = cmp.Or(n.Title, generatedTitle(n.ID))

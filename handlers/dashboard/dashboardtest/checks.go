@@ -15,7 +15,7 @@ import (
 // width, a variation selector, tags, a soft hyphen, separators, a filler and controls.
 const Unseen = "\u202e\u2066\u200b\u200d\ufeff\ufe0f\U000e0100\U000e0041\u00ad\u2028\u2029\u3164\u061c\x1b\u009b"
 
-// ShowsHidden fails unless a page shows each character of unseen as an escape, and has none itself.
+// ShowsHidden fails unless a page shows each character of Unseen as an escape, and has none itself.
 func (p Page) ShowsHidden(t *testing.T) {
 	t.Helper()
 	if !strings.Contains(p.Body, visible.Line(Unseen)) {

@@ -11,7 +11,7 @@ import (
 // ModelKey is the key of a FakeProvider.
 const ModelKey = "sk-page-0123456789-abcdEfGh"
 
-// A FakeProvider has OpenAI's chat API, and requires modelKey.
+// A FakeProvider has OpenAI's chat API, and requires ModelKey.
 type FakeProvider struct {
 	*httptest.Server
 	Calls atomic.Int64

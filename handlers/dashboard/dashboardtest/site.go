@@ -90,7 +90,7 @@ func OnSite(t *testing.T, change ...func(*dashboard.Config)) (*is.I, *Site) {
 	return is.New(t), New(t, change...)
 }
 
-// AsOwner starts a site like onSite. In the browser, its owner is signed in.
+// AsOwner starts a site like OnSite. In the browser, its owner is signed in.
 func AsOwner(t *testing.T, change ...func(*dashboard.Config)) (*is.I, *Site, *Browser) {
 	t.Helper()
 	is, s := OnSite(t, change...)

@@ -1,5 +1,6 @@
 // Package starters serves the gallery of predefined workers, and has their definitions. The first page, the list of
-// workers and the page for a new worker show the gallery: it is below all of them, and imports none of them.
+// workers and the page for a new worker show the gallery: it is below all of them, and imports none of them. It stands on
+// frame, and imports the drafts of runner and the texts. It must not create a worker.
 package starters
 
 import (

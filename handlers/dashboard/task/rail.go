@@ -10,9 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// The rail is the column beside the conversation of a task. It shows facts that are not in the
-// conversation. Each of its sections is a piece. A railNow is the section about the current
-// activity of the task.
+// A railNow is the section about the current activity of a task in its rail, the column beside the conversation. The
+// rail shows facts that are not in the conversation, and each of its sections is a piece.
 type railNow struct {
 	activity
 	Budget        store.Budget

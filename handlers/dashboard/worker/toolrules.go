@@ -57,10 +57,14 @@ func ruledTools(rules workers.ToolRules) (names []string) {
 	return names
 }
 
-// HostsField, CommandsField and OtherField return the names of the text fields.
-func (r toolRules) HostsField() string    { return r.Name + "Hosts" }
+// HostsField returns the name of the field for hosts.
+func (r toolRules) HostsField() string { return r.Name + "Hosts" }
+
+// CommandsField returns the name of the field for commands.
 func (r toolRules) CommandsField() string { return r.Name + "Commands" }
-func (r toolRules) OtherField() string    { return r.Name + "Other" }
+
+// OtherField returns the name of the field for other tools.
+func (r toolRules) OtherField() string { return r.Name + "Other" }
 
 // rulesOf reads the rules with that name. It returns nil if the form does not have
 // them, and a pointer to nil for the default.
