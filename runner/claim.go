@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"journeyman/store"
@@ -28,11 +27,6 @@ func (r *Runner) Start(ctx context.Context) error {
 	}
 	r.noteAlive() // a health check must not fail before the dispatcher's first round
 	r.claimer.Go(r.dispatch)
-	if r.cfg.Store.OnServer() {
-		for range claimHelpers {
-			r.claimer.Go(r.help)
-		}
-	}
 	r.leaser.Go(r.keepLease)
 	r.leaser.Go(r.housekeep)
 	r.startPrograms()
@@ -77,42 +71,12 @@ func (r *Runner) dispatch() {
 	for {
 		r.noteAlive()
 		due := time.NewTimer(r.resumeDue()) // before the claim, which must find the resumed turns
-		if r.helpers.watch(r.claimQueued) {
+		if r.claimQueued() {
 			continue // the claim took time: slots or turns may have been added
 		}
 		select {
 		case <-r.wake:
 		case <-due.C:
-		case <-r.claims.Done():
-			return
-		}
-	}
-}
-
-// claimHelpers is how many claims a runner may have under way beside that of dispatch. On a server, a claim takes
-// several round trips, and turns that begin to wait meanwhile must not wait for its end.
-const claimHelpers = 2
-
-// helpers claim turns while a claim of dispatch is under way.
-type helpers struct {
-	busy atomic.Bool   // such a claim is under way
-	wake chan struct{} // signals that turns or slots were added meanwhile; buffers one signal
-}
-
-// watch calls claim, and lets helpers begin meanwhile.
-func (h *helpers) watch(claim func() bool) bool {
-	h.busy.Store(true)
-	defer h.busy.Store(false)
-	return claim()
-}
-
-// help claims turns beside dispatch.
-func (r *Runner) help() {
-	for {
-		select {
-		case <-r.helpers.wake:
-			r.claimQueued()
-			signal(r.wake) // a claim of dispatch meanwhile did not see what this one had locked, nor its slots
 		case <-r.claims.Done():
 			return
 		}

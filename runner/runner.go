@@ -37,9 +37,8 @@ type Runner struct {
 	Streams *stream.Hub       // publishes the progress of turns to watchers
 	Models  *models.Directory // opens the models of organizations
 
-	cfg     Config
-	wake    chan struct{} // buffers one signal, so that a wake-up during a claim is not lost
-	helpers helpers
+	cfg  Config
+	wake chan struct{} // buffers one signal, so that a wake-up during a claim is not lost
 
 	nodeSignals
 	lifetime
@@ -98,7 +97,7 @@ var errStopped = errors.New("the runner stops")
 // New creates a runner. The runner does nothing before Start.
 func New(cfg Config) *Runner {
 	cfg.setDefaults()
-	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1), helpers: helpers{wake: make(chan struct{}, 1)},
+	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1),
 		nodeSignals: nodeSignals{lookNow: make(chan struct{}, 1), hasChanges: make(chan struct{}, 1)},
 		executions:  map[string]*execution{}, views: view.New(cfg.Store, cfg.BaseURL), metrics: metrics.NewSet()}
 	for _, name := range startedCounters() { // so that a first resumption is an increase
@@ -120,12 +119,7 @@ func New(cfg Config) *Runner {
 }
 
 // Wake makes the runner claim new turns at once. Without Wake, the runner finds them at its next poll.
-func (r *Runner) Wake() {
-	signal(r.wake)
-	if r.helpers.busy.Load() {
-		signal(r.helpers.wake)
-	}
-}
+func (r *Runner) Wake() { signal(r.wake) }
 
 // signal sends a signal to a channel that buffers one, unless it already has one.
 func signal(to chan<- struct{}) {

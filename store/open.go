@@ -52,7 +52,7 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 		Refuse: func(code, message string) error { return db.ReadOnlyError(code, message) }})
 	s.orgDisks.open(opt.OrgDisk)
 	for l := range lanes {
-		s.queue[l], s.batch[l] = newQueueQueries(l), s.newBatchQueries(l)
+		s.queue[l] = s.newQueueQueries(l)
 	}
 	s.close = sync.OnceValue(s.closeAll)
 	if err := s.open(ctx, schema, opt); err != nil {

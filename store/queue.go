@@ -246,8 +246,8 @@ func (s *Store) OnInterrupted(fn func(Turn)) { s.onInterrupted.Store(&fn) }
 // fourth while members' turns wait. It takes none in maintenance and while the disk is full: see Room. On a server it
 // may return fewer than are waiting while other calls claim.
 //
-// It may be locking: claimBatch locks the turns, and skips those that another write has locked. So
-// the row of a turn cannot change any more, and the version of its worker never changes. The
+// It may be locking: nextInQueue locks the turn, and skips a turn that another write has locked. So
+// the row of the turn cannot change any more, and the version of its worker never changes. The
 // update of the task does not depend on the task's row. Secrets that are added or removed at the
 // same moment may or may not count.
 func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n, strangers int) (claims []Claim, err error) {
@@ -258,63 +258,45 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n, strangers in
 	if s.waiting.in(ofMembers) <= 0 && (strangers == 0 || s.waiting.in(ofStrangers) <= 0) {
 		return nil, nil
 	}
-	claim := s.claimEach
-	if s.db.OnServer() {
-		claim = s.claimBatch
-	}
-	announced := s.waiting.announcements() // before the claim, which finds their turns
+	announced, none := s.waiting.announcements(), false // before the claim, which finds their turns
 	var fate claimFate
-	err = s.db.Hot(ctx, true, func(tx db.Tx) (err error) {
-		if claims = nil; s.Gate.Writable() != nil {
+	err = s.db.Hot(ctx, true, func(tx db.Tx) error {
+		claims, none = nil, false
+		left := strangers
+		if s.Gate.Writable() != nil {
 			return nil // maintenance has begun while this write waited: see DuringMaintenance
 		}
-		claims, err = claim(ctx, tx, runnerID, n, strangers, &fate)
-		return err
+		for len(claims) < n {
+			next, err := s.nextOfLanes(ctx, tx, runnerID, left > 0)
+			if none = errors.Is(err, sql.ErrNoRows); none {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			placed, err := s.place(tx, runnerID, next.worker)
+			if err != nil || !placed {
+				return err // another node has just got the worker: the next call looks again
+			}
+			c, err := s.claim(ctx, tx, runnerID, next)
+			if err != nil {
+				return err
+			}
+			if s.waiting.add(tx, c.OrganizationID, laneOf(c.Stranger()), -1); c.Stranger() {
+				left--
+			}
+			s.claimedBy(tx, c, &fate)
+			claims = append(claims, c)
+		}
+		return nil
 	})
 	if err != nil && fate.lose() {
 		return nil, err // the undo has put the claimed turns back into the queue
 	}
-	if len(claims) < n {
+	if none {
 		s.waiting.foundNoMore(announced)
 	}
 	return claims, nil
-}
-
-// claimEach is the write of ClaimTurns in an embedded database, where a query costs no round trip: it claims one turn
-// after the other.
-func (s *Store) claimEach(ctx context.Context, tx db.Tx, runnerID string, n, strangers int, fate *claimFate) (
-	claims []Claim, err error) {
-	for len(claims) < n {
-		next, err := s.nextOfLanes(ctx, tx, strangers > 0)
-		if errors.Is(err, sql.ErrNoRows) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		s.fair.follow(tx, laneOf(next.Stranger()), next.organization, next.worker)
-		c, err := s.claimNext(ctx, tx, runnerID, next, fate)
-		if err != nil {
-			return nil, err
-		}
-		if c.Stranger() {
-			strangers--
-		}
-		claims = append(claims, c)
-	}
-	return claims, nil
-}
-
-// claimNext claims the turn that is next in its lane. It reports the claim once it is committed.
-func (s *Store) claimNext(ctx context.Context, tx db.Tx, runnerID string, next queuedTurn, fate *claimFate) (Claim,
-	error) {
-	c, err := s.claim(ctx, tx, runnerID, next)
-	if err != nil {
-		return c, err
-	}
-	s.waiting.add(tx, c.OrganizationID, laneOf(c.Stranger()), -1)
-	s.claimedBy(tx, c, fate)
-	return c, nil
 }
 
 // A queuedTurn is a turn that may be claimed.
@@ -334,7 +316,8 @@ func scanQueued(row db.Scanner) (q queuedTurn, err error) {
 // nextOfLanes returns the next turn to claim. Without strangers, it is a member's. After three claims of
 // members' turns it is a stranger's, so that neither lane waits for the end of the other one. It returns
 // sql.ErrNoRows if there is no such turn.
-func (s *Store) nextOfLanes(ctx context.Context, tx db.Tx, strangers bool) (next queuedTurn, err error) {
+func (s *Store) nextOfLanes(ctx context.Context, tx db.Tx, runnerID string, strangers bool) (next queuedTurn,
+	err error) {
 	order := []lane{ofMembers}
 	switch {
 	case strangers && s.fair.strangersNext():
@@ -347,7 +330,7 @@ func (s *Store) nextOfLanes(ctx context.Context, tx db.Tx, strangers bool) (next
 		if s.waiting.in(l) <= 0 {
 			continue // most lanes of strangers are empty: they cost no query
 		}
-		if next, err = s.nextInQueue(ctx, tx, l); !errors.Is(err, sql.ErrNoRows) {
+		if next, err = s.nextInQueue(ctx, tx, l, runnerID); !errors.Is(err, sql.ErrNoRows) {
 			break
 		}
 	}
@@ -356,22 +339,31 @@ func (s *Store) nextOfLanes(ctx context.Context, tx db.Tx, strangers bool) (next
 
 // nextInQueue returns the next turn of a lane: of the organization that follows the last one, and there
 // of the worker that follows its last one. Each query is one or two steps down the queue's index,
-// however long the queue is. It also reads what a claim holds, so a claim needs no other query.
-func (s *Store) nextInQueue(ctx context.Context, tx db.Tx, l lane) (queuedTurn, error) {
+// however long the queue is. It also reads what a claim holds, so a claim needs no other query. Among
+// nodes, it skips the turns of workers that are placed on another one.
+func (s *Store) nextInQueue(ctx context.Context, tx db.Tx, l lane, runnerID string) (queuedTurn, error) {
 	q := s.queue[l]
-	next, err := db.One(ctx, tx, scanQueued, q.next, s.fair.lastOrganization(l))
+	next, err := db.One(ctx, tx, scanQueued, q.next, s.withRunner(runnerID, s.fair.lastOrganization(l))...)
 	if err != nil {
 		return next, err
 	}
 	// The query has found the organization's first worker. If a worker follows the
 	// last claimed one, that worker is next instead.
 	if last := s.fair.lastWorker(l, next.organization); last >= next.worker && last < next.lastWorker {
-		return db.One(ctx, tx, scanQueued, q.nextWorker, next.organization, last)
+		following, err := db.One(ctx, tx, scanQueued, q.nextWorker, s.withRunner(runnerID, next.organization, last)...)
+		// Without a row, other writes have locked all turns of the following workers.
+		if db.NoRow(err, nil) != nil {
+			return next, err
+		}
+		if err == nil {
+			next = following
+		}
 	}
+	s.fair.follow(tx, l, next.organization, next.worker)
 	return next, nil
 }
 
-// claim claims a turn that nextInQueue or nextTurns has returned. An UPDATE that returns the row would cost more than
+// claim claims a turn that nextInQueue has returned. An UPDATE that returns the row would cost more than
 // the two statements.
 func (s *Store) claim(ctx context.Context, tx db.Tx, runnerID string, next queuedTurn) (c Claim, err error) {
 	c = next.Claim

@@ -192,8 +192,6 @@ type fairness struct {
 	mu      sync.Mutex // guards the fields below, for engines that run writes side by side
 	circles [lanes]circle
 	members int // claims of members' turns since the last one of a stranger's
-
-	underWay map[int64]int // turns that claims under way have found, by num: see claimBatch
 }
 
 // A circle is the order of the organizations and workers of a lane.

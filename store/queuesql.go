@@ -53,6 +53,8 @@ const (
 	ofTurn = db.WorkerID + ` AND v = worker_version`
 )
 
+const lockSkipped = ` LIMIT 1 /* FOR NO KEY UPDATE SKIP LOCKED */`
+
 // queueQueries holds the queries of nextInQueue for one lane. Their texts are long, so they are built
 // only once.
 type queueQueries struct {
@@ -60,25 +62,34 @@ type queueQueries struct {
 	nextWorker string // for the first turn of a worker that follows the given one, in its organization
 }
 
-func newQueueQueries(l lane) queueQueries {
-	// The second part of the UNION wraps around to the beginning of the circle.
+func (s *Store) newQueueQueries(l lane) queueQueries {
+	// These columns come from the row that is locked. Those that selectQueued adds never change, except
+	// for the secrets: see ClaimTurns. The second part of the UNION wraps around to the beginning of the
+	// circle. Without the LIMIT behind it, PostgreSQL would lock the rows of both parts.
 	return queueQueries{
 		next: selectQueued + `, (SELECT max(q.worker_num) FROM turns AS q` + l.ready() + `q.organization_num = turns.organization_num)
-		FROM (SELECT * FROM (` + firstQueued(l, `organization_num > ?1`) + `) AS following
-		UNION ALL SELECT * FROM (` + firstQueued(l, `organization_num <= ?1`) + `) AS first
+		FROM (SELECT * FROM (` + s.firstQueued(l, `organization_num > ?1`, `?2`) + `) AS following
+		UNION ALL SELECT * FROM (` + s.firstQueued(l, `organization_num <= ?1`, `?2`) + `) AS first
 		LIMIT 1) AS turns` + workers.WithSettings + ofTurn,
-		nextWorker: selectQueued + `, 0 FROM (` + firstQueued(l, `organization_num = ?1 AND worker_num > ?2`) +
+		nextWorker: selectQueued + `, 0 FROM (` + s.firstQueued(l, `organization_num = ?1 AND worker_num > ?2`, `?3`) +
 			`) AS turns` + workers.WithSettings + ofTurn,
 	}
 }
 
-// firstQueued returns a query for the first turn in a range of a lane.
-func firstQueued(l lane, within string) string {
-	return `SELECT ` + queuedColumns + l.queued() + within + ` ORDER BY organization_num, worker_num, num LIMIT 1`
+// firstQueued returns a query for the first turn in a range of a lane that a runner may claim now. It
+// locks the turn and skips locked ones. Among nodes, param is the parameter of the runner's id: see
+// withRunner.
+func (s *Store) firstQueued(l lane, within, param string) string {
+	queued := l.queued()
+	if s.node != nil {
+		return `SELECT found.* FROM (` + workersHere(l, within, param) + `) AS here, LATERAL (SELECT ` + queuedColumns + queued +
+			`organization_num = here.organization AND worker_num = here.worker ORDER BY num` + lockSkipped + `) AS found LIMIT 1`
+	}
+	return `SELECT ` + queuedColumns + queued + within + ` ORDER BY organization_num, worker_num, num` + lockSkipped
 }
 
-// anyQueued returns a condition: a lane has a turn that a runner may claim now. Among nodes, param is the parameter of
-// the runner's id: see withRunner.
+// anyQueued returns a condition: a lane has a turn that a runner may claim now. param is as for
+// firstQueued.
 func (s *Store) anyQueued(l lane, param string) string {
 	if s.node != nil {
 		return `EXISTS (` + workersHere(l, `TRUE`, param) + `)`
@@ -86,7 +97,7 @@ func (s *Store) anyQueued(l lane, param string) string {
 	return `EXISTS (SELECT 1` + l.queued() + `TRUE)`
 }
 
-// withRunner returns the arguments of a query that has the parameter of a runner's id among nodes.
+// withRunner returns the arguments of a query with firstQueued or anyQueued.
 func (s *Store) withRunner(runnerID string, args ...any) []any {
 	if s.node == nil {
 		return args
@@ -97,21 +108,17 @@ func (s *Store) withRunner(runnerID string, args ...any) []any {
 // workersHere returns a query for the workers with claimable turns in a range of a lane, in the order
 // of the lane. It omits those that are placed on another runner than the one of the parameter, if that
 // one has a lease. A runner's row is deleted when its lease is over. The query goes from worker to worker,
-// so it does not read all waiting turns of the workers that it omits. Without a param it omits none. Only a
-// server runs it.
+// so it does not read all waiting turns of the workers that it omits. Only a server runs it.
 func workersHere(l lane, within, param string) string {
-	queued, omitted := l.queued(), ""
-	if param != "" {
-		omitted = `
-		WHERE NOT EXISTS (SELECT 1 FROM placements CROSS JOIN runners ON runners.id = placements.runner_id
-			WHERE placements.worker_num = heads.worker AND placements.runner_id <> ` + param + `)`
-	}
+	queued := l.queued()
 	const first = ` ORDER BY organization_num, worker_num LIMIT 1) AS `
 	return `WITH RECURSIVE heads (organization, worker) AS (
 			SELECT * FROM (SELECT organization_num, worker_num` + queued + within + first + `head
 			UNION ALL SELECT head.* FROM heads, LATERAL (SELECT organization_num, worker_num` + queued + within + `
 				AND (organization_num, worker_num) > (heads.organization, heads.worker)` + first + `head)
-		SELECT organization, worker FROM heads` + omitted
+		SELECT organization, worker FROM heads
+		WHERE NOT EXISTS (SELECT 1 FROM placements CROSS JOIN runners ON runners.id = placements.runner_id
+			WHERE placements.worker_num = heads.worker AND placements.runner_id <> ` + param + `)`
 }
 
 // turnHasSecrets is an expression for a turn: whether TurnSecrets returns any secret.

@@ -49,7 +49,6 @@ type Store struct {
 
 	waiting   waiting // turns with status pending
 	queue     [lanes]queueQueries
-	batch     [lanes]batchQueries
 	fair      fairness
 	counters  Counters
 	seal      *seal.Key // of secrets at rest and of tokens
