@@ -63,7 +63,7 @@ func (r *Runner) DrainChanges() Changes {
 	return n
 }
 
-// notifyNodes tells the other nodes that a turn was queued or cancelled. Without it they read the store up to a
+// notifyNodes notifies the other nodes that a turn was queued or cancelled. Without it they read the store up to a
 // second later.
 func (r *Runner) notifyNodes() { r.addChanges(func(n *Changes) { n.Turns++ }) }
 
@@ -96,7 +96,8 @@ func (r *Runner) addChanges(add func(*Changes)) {
 
 // ApplyChanges handles the changes of another node. It notifies the watchers on this node. The runner claims queued
 // turns at once, and stops cancelled ones. Changes without turns do not make it read the store, because each turn that
-// runs there causes several of them. An empty message does: it says that the other node has just started.
+// runs there causes several of them. An empty message does make it read the
+// store, and so does one that says that changes were lost.
 func (r *Runner) ApplyChanges(ctx context.Context, n Changes) error {
 	if n.Turns > 0 {
 		r.cfg.Store.Announce(min(n.Turns, maxChanges))

@@ -65,7 +65,7 @@ func (w *Workspace) Everything() Holding {
 	return Holding{Files: 10 * w.limits.Files, Bytes: math.MaxInt64, Deep: true}
 }
 
-// RestorePermissions gives the owner of a file or folder the permissions that this service needs. It also
+// RestorePermissions adds the permissions that this service needs to those of a file's or folder's owner. It also
 // clears the setuid and setgid bits, because a command could leave a dangerous program with
 // them. It does not change links. It cannot change files of another user, which stay as usable
 // as they are.
@@ -87,7 +87,7 @@ func (w *Workspace) RestorePermissions(p string, info fs.FileInfo) error {
 	return nil
 }
 
-// MendFolder gives the owner of an open folder the permissions that this service needs. Without
+// MendFolder adds the permissions that this service needs to those of an open folder's owner. Without
 // them, the folder cannot be reached by its path.
 func MendFolder(folder *os.File) error {
 	info, err := folder.Stat()
